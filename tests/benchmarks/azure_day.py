@@ -28,8 +28,8 @@ from holdfast.reconcile.rate_limit import RateLimits as Gates
 from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
 from holdfast.reconcile.write import ResourceWriter
-from holdfast.store.memory import MemoryStore
-from holdfast.store.protocol import Transaction
+from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.transaction import Transaction
 from holdfast.testing.virtual_time import VirtualClock, run
 from holdfast.watch.list_scan import ListScanner
 from holdfast.watch.loop import ResyncLoop
@@ -150,7 +150,7 @@ class Run:
     edits_per_hour: float = 10.0
     seed: int = 1
     clock: VirtualClock = field(default_factory=VirtualClock)
-    store: MemoryStore = field(default_factory=MemoryStore)
+    store: SqliteStore = field(default_factory=SqliteStore.in_memory)
     world: World = field(init=False)
     made: list[tuple[float, str, str]] = field(default_factory=list)  # when, id, pointer
     seen: list[tuple[float, str, str]] = field(default_factory=list)

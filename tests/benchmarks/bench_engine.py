@@ -41,8 +41,9 @@ from holdfast.reconcile.clock import SystemClock
 from holdfast.reconcile.connections import Connections
 from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
 from holdfast.reconcile.resolved_resource import ResolvedResource, digest_of, document_bytes
-from holdfast.store.protocol import Applied, Declared, Observed, ResourceState, Schedule, Transaction
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.state import AppliedState, DeclaredState, ObservedState, ResourceState, ScheduleState
+from holdfast.store.transaction import Transaction
 from holdfast.watch.list_scan import ListScanner
 from tests.benchmarks import harness, inputs
 
@@ -148,15 +149,15 @@ class Setting:
                 transaction.states.append(
                     ResourceState(
                         self.addresses[i],
-                        declared=Declared("http", document=digest_of(_BODY), options=sample.options),
-                        applied=Applied(document=digest_of(_BODY), revision=1, baseline=digest, rules=rules),
-                        observed=Observed(
+                        declared=DeclaredState("http", document=digest_of(_BODY), options=sample.options),
+                        applied=AppliedState(document=digest_of(_BODY), revision=1, baseline=digest, rules=rules),
+                        observed=ObservedState(
                             document=digest,
                             provider_id=str(i),
                             status=Status.IN_SYNC,
                             raw_digest=_raw_digest(i) if i < self.count - drifted and not raw_moved else None,
                         ),
-                        schedule=Schedule(checked_at=1.0, good_at=1.0, resync_seconds=3600.0, due_at=1.0),
+                        schedule=ScheduleState(checked_at=1.0, good_at=1.0, resync_seconds=3600.0, due_at=1.0),
                     )
                 )
             await self.store.commit(transaction)
@@ -280,7 +281,7 @@ async def measure(port: int, folder: Path) -> list[dict[str, object]]:
             preparer, checker = setting.looker(world, setting.addresses[count - drifted :])
             await check_resources(preparer, checker)  # so that `status` and `explain` have something to tell
         started = time.perf_counter()
-        await store.tally(time.time())
+        await store.count_statuses(time.time())
         row(f"{count:,}: status", (time.perf_counter() - started) * 1e3, "ms")
         started = time.perf_counter()
         await store.state(setting.addresses[-1])

@@ -29,19 +29,18 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from holdfast.model.address import Address
 from holdfast.model.condition import Condition, ConditionType, Truth
 from holdfast.model.verdict import Status
-from holdfast.store.protocol import (
-    Applied,
-    Declared,
+from holdfast.store.records import AuditEvent
+from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.state import (
+    AppliedState,
+    DeclaredState,
     Digest,
-    Event,
-    Observed,
-    PartialUpdates,
+    ObservedState,
     ResourceState,
-    Schedule,
-    Transaction,
+    ScheduleState,
     UnchangedCheck,
 )
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.transaction import PartialUpdates, Transaction
 from tests.benchmarks import harness
 
 SMALL, LARGE, BATCH, DUE = 20_000, 100_000, 1_000, 500
@@ -76,7 +75,7 @@ def state(number: int) -> ResourceState:
     settled = digest("settled", number)
     return ResourceState(
         Address(*FAMILY, f"network-{number:06}", f"team-{number % 7}"),
-        declared=Declared(
+        declared=DeclaredState(
             "openstack",
             generation=3,
             document=digest("desired", number),
@@ -84,14 +83,14 @@ def state(number: int) -> ResourceState:
             options={"onDrift": "correct", "resyncPeriod": 3600, "policy": "managed"},
             source=f"infra/networks-{number % 50}.yaml:{number % 900}",
         ),
-        applied=Applied(
+        applied=AppliedState(
             document=digest("desired", number),
             revision=2,
             baseline=settled,
             known_differences=digest("known", number),
             rules=digest("rules"),
         ),
-        observed=Observed(
+        observed=ObservedState(
             document=settled,
             provider_id=provider_id(number),
             status=Status.IN_SYNC,
@@ -104,7 +103,7 @@ def state(number: int) -> ResourceState:
                 for kind in ConditionType
             ),
         ),
-        schedule=Schedule(checked_at=NOW, good_at=NOW, resync_seconds=3600.0, due_at=NOW + number * 0.01),
+        schedule=ScheduleState(checked_at=NOW, good_at=NOW, resync_seconds=3600.0, due_at=NOW + number * 0.01),
     )
 
 
@@ -157,8 +156,8 @@ class Filled:
         """Do what a sweep by list calls does to the store: ask by pages what is settled, then what was left out."""
 
         async def whole() -> int:
-            settled = [len(await self.store.settled(*FAMILY, page)) for page in self.listed]
-            return sum(settled) + len([one async for one in self.store.unlooked(*FAMILY, NOW)])
+            settled = [len(await self.store.find_unchanged(*FAMILY, page)) for page in self.listed]
+            return sum(settled) + len([one async for one in self.store.unchecked(*FAMILY, NOW)])
 
         self.require(self.runner.run(whole()))
 
@@ -250,7 +249,9 @@ def replace_all(numbers: list[int], reason: str) -> list[ResourceState]:
 def checked(states: list[ResourceState]) -> Transaction:
     """Return the record of checks, one event each."""
     data = {"status": "in_sync", "findings": 0}
-    return Transaction(states=states, events=[Event(NOW, "check.finished", str(one.address), data) for one in states])
+    return Transaction(
+        states=states, events=[AuditEvent(NOW, "check.finished", str(one.address), data) for one in states]
+    )
 
 
 def in_turn(calls: Iterable[Call]) -> Call:
@@ -274,9 +275,9 @@ async def sweep_alone(path: str) -> int:
     store = await SqliteStore.open(path)
     async for _ in store.all_states():
         pass
-    for page in pages((await store.tally(NOW)).total):
-        await store.settled(*FAMILY, page)
-    async for _ in store.unlooked(*FAMILY, NOW):
+    for page in pages((await store.count_statuses(NOW)).total):
+        await store.find_unchanged(*FAMILY, page)
+    async for _ in store.unchecked(*FAMILY, NOW):
         pass
     await store.due(2 * NOW, DUE)
     resident = await asyncio.to_thread(Path("/proc/self/statm").read_text, encoding="ascii")

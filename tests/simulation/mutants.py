@@ -33,9 +33,9 @@ from holdfast.reconcile.known_secrets import KnownSecrets
 from holdfast.reconcile.mass_drift_scan import Surveyor
 from holdfast.reconcile.reference_values import Sources
 from holdfast.reconcile.secret_paths import SecretPlace
-from holdfast.store.protocol import Transaction
-from holdfast.store.sqlite import SqliteStore
-from holdfast.store.transaction_writer import Committer
+from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.sqlite.transaction_writer import TransactionWriter
+from holdfast.store.transaction import Transaction
 from holdfast.watch import loop
 from holdfast.watch.loop import ResyncLoop
 
@@ -248,7 +248,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
     ),
     "requests-are-swallowed": _mutant(
         "12", "a check under way swallows a request", "requests", "request-is-handled",
-        lambda: [(Committer, "_with_requests", lambda *_: {})],
+        lambda: [(TransactionWriter, "_with_requests", lambda *_: {})],
     ),
     "decided-before-limits": _mutant(
         "14", "decisions are recorded before the limits of the fleet apply", "mass budgets", "decisions-are-final",

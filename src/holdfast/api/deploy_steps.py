@@ -22,7 +22,7 @@ from holdfast.model.verdict import Status
 from holdfast.reconcile.action_result import LEFT_TO_OTHERS, ActionOutcome, ActionResult
 from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.report import RunReport
-from holdfast.store.protocol import ResourceState
+from holdfast.store.state import ResourceState
 
 WAIT_SECONDS: Final = 600.0  # longer than the claim of a worker that was killed
 _SLOWEST: Final = 4  # attempts after which the wait grows no more, and a world that moves each time is given up

@@ -10,7 +10,7 @@ from holdfast.errors import InputError
 from holdfast.model.address import Address
 from holdfast.model.verdict import Status
 from holdfast.policy import did_you_mean
-from holdfast.store.protocol import ResourceState
+from holdfast.store.state import ResourceState
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,8 @@ from holdfast.model.verdict import Status
 from holdfast.reconcile.check import check_resources
 from holdfast.reconcile.clock import Clock, SystemClock
 from holdfast.reconcile.retry import RetryPolicy
-from holdfast.store.protocol import ResourceState, Store
+from holdfast.store.protocol import Store
+from holdfast.store.state import ResourceState
 
 R = TypeVar("R", bound=ResourceSpec)
 

@@ -14,7 +14,7 @@ from holdfast.model.json import Json
 from holdfast.model.resource import Declaration, Import
 from holdfast.model.resource_spec import Outline, ResourceSpec, SpecContext
 from holdfast.policy import references
-from holdfast.store.protocol import ResourceState
+from holdfast.store.state import ResourceState
 
 ACCOUNT = "python.holdfast.dev/account"
 STAMP = "python.holdfast.dev/stamp"

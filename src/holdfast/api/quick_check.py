@@ -25,7 +25,7 @@ from holdfast.reconcile import evaluate
 from holdfast.reconcile.connections import Connections
 from holdfast.reconcile.observe import LIST_FROM, Observer
 from holdfast.reconcile.resolved_resource import ResolvedResource
-from holdfast.store.protocol import ResourceState
+from holdfast.store.state import ResourceState
 
 R = TypeVar("R", bound=ResourceSpec)
 

@@ -32,7 +32,7 @@ from holdfast.reconcile.retry import RetryPolicy
 from holdfast.reconcile.write import ResourceWriter
 from holdfast.store import audit_head_file, fingerprint_key
 from holdfast.store.protocol import Store
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
 
 _calls = itertools.count(1)
 

@@ -17,7 +17,8 @@ from holdfast.model.address import Address
 from holdfast.policy.strategies import Strategy
 from holdfast.reconcile.resolve import ResourceSet
 from holdfast.rollouts.core.templates import Template
-from holdfast.store.protocol import ResourceState, Store
+from holdfast.store.protocol import Store
+from holdfast.store.state import ResourceState
 
 _TEMPLATE: Final = re.compile(rb"""kind["']?\s*:\s*["']?Template\b|\btemplate["']?\s*:""")
 _STRATEGY: Final = re.compile(rb"""kind["']?\s*:\s*["']?Strategy\b""")

@@ -45,10 +45,11 @@ from holdfast.reconcile.write import ResourceWriter
 from holdfast.rollouts.core.template_groups import TemplateGroup
 from holdfast.rollouts.core.templates import Template
 from holdfast.store import audit_head_file, fingerprint_key
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
-    from holdfast.store.protocol import ResourceState, Store
+    from holdfast.store.protocol import Store
+    from holdfast.store.state import ResourceState
 
 GRACE_SECONDS: Final = 30.0  # for the writes in hand, after the first interrupt
 Function = TypeVar("Function", bound=Callable[..., Any])

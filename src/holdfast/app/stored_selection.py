@@ -9,7 +9,8 @@ from holdfast.app.project import Options
 from holdfast.model.address import Address
 from holdfast.policy import selectors
 from holdfast.policy.selectors import LabelSelector, Targets
-from holdfast.store.protocol import ResourceState, Store
+from holdfast.store.protocol import Store
+from holdfast.store.state import ResourceState
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,8 @@ from holdfast.model.json import Json
 from holdfast.reconcile.clock import SystemClock
 from holdfast.reconcile.resolved_resource import is_no_longer_declared
 from holdfast.rollouts.core.template_groups import TemplateGroup
-from holdfast.store.protocol import ResourceState, Store
+from holdfast.store.protocol import Store
+from holdfast.store.state import ResourceState
 
 if TYPE_CHECKING:
     from holdfast.app.project import Session

@@ -7,9 +7,10 @@ from typing import Final
 
 from holdfast.metrics import definitions
 from holdfast.metrics.families import Readings
-from holdfast.store.protocol import Approval, Claim, CorrectionOutcome, Event, Operation, Pause, Quarantine, Step
+from holdfast.store.governance import Approval, CorrectionOutcome, Pause, Quarantine
+from holdfast.store.records import AuditEvent, Claim, OperationStep, WriteOperation
 
-_STEPS: Final = tuple(each.value for each in Step if each is not Step.DONE)
+_STEPS: Final = tuple(each.value for each in OperationStep if each is not OperationStep.DONE)
 _SCOPES: Final = ("everything", "connection", "kind", "resource")  # by how many slashes a scope has
 _ENDS: Final = {
     "write.refused": CorrectionOutcome.FAILED,
@@ -20,7 +21,7 @@ _HALTED: Final = "rollout.halted"
 _ACTIVATED: Final = "template.activate"
 
 
-def count_operations(readings: Readings, operations: Iterable[Operation]) -> None:
+def count_operations(readings: Readings, operations: Iterable[WriteOperation]) -> None:
     """Count writes in flight."""
     for step in _STEPS:
         readings.add(definitions.OPERATIONS, step, by=0)
@@ -66,7 +67,7 @@ def count_no_events(readings: Readings) -> None:
             readings.add(definitions.CORRECTIONS, outcome.value, by=0)
 
 
-def count_event(readings: Readings, event: Event) -> None:
+def count_event(readings: Readings, event: AuditEvent) -> None:
     """Count one line of the audit trail."""
     readings.add(definitions.EVENTS, event.type)
     if event.type == "write.done":

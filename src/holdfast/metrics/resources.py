@@ -10,7 +10,8 @@ from holdfast.metrics.families import Readings
 from holdfast.model.address import Address
 from holdfast.model.condition import ConditionType
 from holdfast.model.verdict import Status
-from holdfast.store.protocol import CLOCK_SLACK_SECONDS, UNCHECKED, FindingRecord, ResourceState
+from holdfast.store.records import FindingRecord
+from holdfast.store.state import CLOCK_SLACK_SECONDS, UNCHECKED, ResourceState
 
 TERMINAL: Final = "terminal"
 _MISSED: Final = 2  # resync periods after which a verdict is old; one is missed by jitter alone

@@ -18,7 +18,10 @@ from holdfast.rollouts import child_status, serialization
 from holdfast.rollouts.core.records import OVER
 from holdfast.rollouts.core.template_groups import OwnerRecord, RolloutRecord, TemplateGroup
 from holdfast.rollouts.core.templates import Template
-from holdfast.store.protocol import UNCHECKED, Pause, ResourceState, Store, VersionedRecord
+from holdfast.store.governance import Pause
+from holdfast.store.protocol import Store
+from holdfast.store.records import VersionedRecord
+from holdfast.store.state import UNCHECKED, ResourceState
 
 Item = TypeVar("Item")
 
@@ -58,7 +61,7 @@ class _Gatherer:
     readings: Readings = field(default_factory=Readings)
 
     async def resources(self, *, per_resource: bool) -> None:
-        resources.count_none(self.readings, await self.store.sizes())
+        resources.count_none(self.readings, await self.store.count_resources())
         async for page in _pages(self.store.all_states()):
             for state in page:
                 resources.count(self.readings, state, self.now)

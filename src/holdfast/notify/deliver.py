@@ -27,7 +27,9 @@ from holdfast.notify.cloudevents import CloudEvent, Type
 from holdfast.notify.rules import RESOLVED, SENT, UNDELIVERED, DeliveryHistory, Message, Notice, NotificationCandidates
 from holdfast.notify.sinks import SinkContext, Undelivered
 from holdfast.reconcile.report import RunReport
-from holdfast.store.protocol import Event, Store, Transaction
+from holdfast.store.protocol import Store
+from holdfast.store.records import AuditEvent
+from holdfast.store.transaction import Transaction
 
 PREFIX: Final = "notify."
 OWED: Final = "notify.owed"  # of the engine itself: an end that could not be told, so that a later run tries again
@@ -87,7 +89,7 @@ async def _notify(seen: NotificationCandidates, office: Notifier) -> None:
         await office.store.commit(Transaction(events=facts))
 
 
-async def _trail(store: Store, address: Address) -> list[Event]:
+async def _trail(store: Store, address: Address) -> list[AuditEvent]:
     return [link.event async for link in store.events(subject=str(address), type_prefix=PREFIX)]
 
 
@@ -142,7 +144,7 @@ def _put_by(
     return out
 
 
-def _facts(deliveries: Iterable[_Delivery], now: float) -> Iterator[Event]:
+def _facts(deliveries: Iterable[_Delivery], now: float) -> Iterator[AuditEvent]:
     """Turn deliveries into lines of the audit trail, sinks that heard the same in one."""
     grouped: dict[tuple[str, str], tuple[Notice, CloudEvent, list[str]]] = {}
     for each in deliveries:
@@ -154,9 +156,9 @@ def _facts(deliveries: Iterable[_Delivery], now: float) -> Iterator[Event]:
         data: dict[str, Json] = {"sinks": names, "id": notice.id, "event": event.id, "type": notice.type.value}
         if kind == SENT:
             data |= {"key": notice.keys[0], "lasts": notice.lasts}
-        yield Event(now, kind, str(notice.address), data)
+        yield AuditEvent(now, kind, str(notice.address), data)
         if kind == UNDELIVERED and _is_end(notice):
-            yield Event(now, OWED, "", {"address": str(notice.address)})
+            yield AuditEvent(now, OWED, "", {"address": str(notice.address)})
 
 
 def _is_end(notice: Notice) -> bool:

@@ -28,7 +28,7 @@ from holdfast.reconcile.action_result import ActionOutcome, ActionResult
 from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import Blocked
-from holdfast.store.protocol import Event
+from holdfast.store.records import AuditEvent
 
 SENT: Final = "notify.sent"
 RESOLVED: Final = "notify.resolved"
@@ -264,7 +264,7 @@ def _paths(findings: Iterable[Finding]) -> list[str]:
 # -- what of it is news
 
 
-def told(sink: str, events: Iterable[Event]) -> DeliveryHistory:
+def told(sink: str, events: Iterable[AuditEvent]) -> DeliveryHistory:
     """Recall from the trail of one resource what a sink has heard of it."""
     out = DeliveryHistory()
     for event in events:

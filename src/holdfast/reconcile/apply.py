@@ -26,7 +26,9 @@ from holdfast.reconcile.undo import CannotUndo, CorrectionUndo
 from holdfast.reconcile.write import ResourceWriter
 from holdfast.reconcile.write_decision import WriteIntent
 from holdfast.reconcile.write_resume import ResumeIntent
-from holdfast.store.protocol import Event, Operation, Store, Transaction
+from holdfast.store.protocol import Store
+from holdfast.store.records import AuditEvent, WriteOperation
+from holdfast.store.transaction import Transaction
 
 Progress = Callable[[CheckResult | ActionResult | Blocked], None]
 UNATTENDED_SECONDS: Final = 30.0  # for which a watch follows an operation at a time
@@ -310,7 +312,7 @@ class Applier:
 
     # -- what was left unfinished
 
-    async def _resumed(self, wanted: set[Address], writer: ResourceWriter) -> list[tuple[Operation, ActionResult]]:
+    async def _resumed(self, wanted: set[Address], writer: ResourceWriter) -> list[tuple[WriteOperation, ActionResult]]:
         """Finish writes that an earlier run began, before deciding anything new about their resources."""
         declared = self.preparer.fleet.declarations
         left = [
@@ -318,7 +320,7 @@ class Applier:
             for operation in await self.store.operations()
             if operation.address in declared and operation.address in wanted
         ]
-        out: list[tuple[Operation, ActionResult]] = []
+        out: list[tuple[WriteOperation, ActionResult]] = []
         for together in self._side_by_side(left) if left else ():
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(self.resume(one, writer), name=f"resume {one.address}") for one in together]
@@ -326,13 +328,13 @@ class Applier:
             out += [(one, acted) for one, task in ended if (acted := task.result()) is not None]
         return out
 
-    def _side_by_side(self, operations: Sequence[Operation]) -> list[list[Operation]]:
+    def _side_by_side(self, operations: Sequence[WriteOperation]) -> list[list[WriteOperation]]:
         """Part writes, in the order they were begun, into those that may be finished at once: none needs another."""
         layers = dependency_graph.layers(self.preparer.fleet.graph, None)
         layer_of = {address: number for number, layer in enumerate(layers) for address in layer}
         return [list(group) for _, group in itertools.groupby(operations, key=lambda each: layer_of[each.address])]
 
-    async def resume(self, operation: Operation, writer: ResourceWriter | None = None) -> ActionResult | None:
+    async def resume(self, operation: WriteOperation, writer: ResourceWriter | None = None) -> ActionResult | None:
         """Finish one unfinished write, if its resource can be looked at now."""
         ready, _ = await self.preparer.prepare([operation.address])
         if not ready:
@@ -406,11 +408,11 @@ class Applier:
         address = item.declaration.address
         now = self.checker.now()
         transaction = Transaction(forgotten=[address])
-        transaction.events.append(Event(now, "forgotten", str(address), {"reason": reason}))
+        transaction.events.append(AuditEvent(now, "forgotten", str(address), {"reason": reason}))
         await self.store.commit(transaction)
 
 
-async def _resume_undo(operation: Operation, checked: CheckResult, writer: ResourceWriter) -> ActionResult:
+async def _resume_undo(operation: WriteOperation, checked: CheckResult, writer: ResourceWriter) -> ActionResult:
     """Finish taking a correction back."""
     try:
         undone = await CorrectionUndo(writer).resume(operation, checked)

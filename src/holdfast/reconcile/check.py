@@ -41,7 +41,10 @@ from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import Blocked, ResourceResolver
 from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.reconcile.retry import RetryPolicy
-from holdfast.store.protocol import Event, ResourceState, Store, Transaction, UnchangedCheck
+from holdfast.store.protocol import Store
+from holdfast.store.records import AuditEvent
+from holdfast.store.state import ResourceState, UnchangedCheck
+from holdfast.store.transaction import Transaction
 
 if TYPE_CHECKING:
     from holdfast.compare.rule_tree import RuleTree
@@ -209,7 +212,7 @@ class Checker:
 
     async def is_mass_drift(self, checks: Sequence[CheckResult], foreseen: Foreseen) -> bool:
         """Return True if these are mass drift, with all that is known of the other resources."""
-        sizes = await self._store.sizes()
+        sizes = await self._store.count_resources()
         return await self._governor.mass_drift(checks, foreseen, sizes, self._clock.now()) is not None
 
     async def check_all(
@@ -413,18 +416,18 @@ class Checker:
         )
         if not record:
             return limited
-        events: list[Event] = []
+        events: list[AuditEvent] = []
         if held.mass_drift is not None and any(
             checked.limit is not None and conditions.is_news(checked) for checked in limited
         ):
             data = {"count": held.mass_drift.count, "total": held.mass_drift.total, "message": str(held.mass_drift)}
-            events = [Event(self._clock.now(), "mass_drift.held", "", data)]
+            events = [AuditEvent(self._clock.now(), "mass_drift.held", "", data)]
         return await self._recorded(limited, lambda checked: checked.wanted_write, events)
 
     # -- record
 
     async def _recorded(
-        self, checks: Sequence[CheckResult], chosen: Callable[[CheckResult], bool], events: Sequence[Event] = ()
+        self, checks: Sequence[CheckResult], chosen: Callable[[CheckResult], bool], events: Sequence[AuditEvent] = ()
     ) -> list[CheckResult]:
         """Record some of the checks, batch by batch; return all of them, in the same order."""
         places = [place for place, checked in enumerate(checks) if chosen(checked)]
@@ -436,7 +439,7 @@ class Checker:
                 recorded[place] = checked
         return recorded
 
-    async def record(self, checks: Sequence[CheckResult], events: Sequence[Event] = ()) -> list[CheckResult]:
+    async def record(self, checks: Sequence[CheckResult], events: Sequence[AuditEvent] = ()) -> list[CheckResult]:
         """Record checks in one transaction; return them with the other writers of new contention named."""
         named = {
             checked.address: checked

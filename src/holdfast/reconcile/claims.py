@@ -15,7 +15,9 @@ from typing import Final
 
 from holdfast.model.address import Address
 from holdfast.reconcile.clock import Clock
-from holdfast.store.protocol import Claim, ClaimLost, Store, Transaction
+from holdfast.store.protocol import Store
+from holdfast.store.records import Claim, ClaimLost
+from holdfast.store.transaction import Transaction
 
 CLAIM_SECONDS: Final = 300.0
 _RENEW_SECONDS: Final = CLAIM_SECONDS / 3

@@ -12,7 +12,7 @@ from holdfast.model.read_result import ReadFailure
 from holdfast.model.resource import Declaration
 from holdfast.providers.protocol import Kind, Reader, ReadFailed, SupportsAccount, Target
 from holdfast.reconcile.connections import Connections
-from holdfast.store.protocol import ResourceState
+from holdfast.store.state import ResourceState
 
 MOST: Final = 100  # resources that are considered to be asked for
 SECONDS: Final = 30.0

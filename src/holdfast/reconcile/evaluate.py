@@ -21,7 +21,8 @@ from holdfast.policy.decide import ReconcileMode
 from holdfast.providers.protocol import Unchanged
 from holdfast.reconcile.evaluation import Evaluation, Evidence, Known, Observation, Signature
 from holdfast.reconcile.resolved_resource import ResolvedResource, digest_of
-from holdfast.store.protocol import AcceptedValue, Digest, ResourceState
+from holdfast.store.governance import AcceptedValue
+from holdfast.store.state import Digest, ResourceState
 
 if TYPE_CHECKING:
     from holdfast.compare import diff

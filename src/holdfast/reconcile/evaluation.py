@@ -15,7 +15,8 @@ from holdfast.model.read_result import Found, Reading
 from holdfast.model.verdict import Suppressed, SuppressionReason, Verdict
 from holdfast.providers.protocol import Unchanged
 from holdfast.reconcile.resolved_resource import ResolvedResource
-from holdfast.store.protocol import AcceptedValue, Declared, Digest, Pause, Quarantine, ResourceState
+from holdfast.store.governance import AcceptedValue, Pause, Quarantine
+from holdfast.store.state import DeclaredState, Digest, ResourceState
 
 if TYPE_CHECKING:
     from holdfast.compare import diff
@@ -83,7 +84,7 @@ class Evaluation:
     def before(self) -> ResourceState:
         """Return the state before this check."""
         declaration = self.resource.declaration
-        return self.resource.state or ResourceState(declaration.address, declared=Declared(declaration.provider))
+        return self.resource.state or ResourceState(declaration.address, declared=DeclaredState(declaration.provider))
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,10 @@ from holdfast.model.json import Json
 from holdfast.policy import cause_analysis
 from holdfast.policy.cause_analysis import Evidence, Explained, Onset
 from holdfast.reconcile.policy_evaluation import CONTENTION
-from holdfast.store.protocol import Correction, DecisionRecord, Digest, FindingRecord, Quarantine, ResourceState, Store
+from holdfast.store.governance import CorrectionRecord, Quarantine
+from holdfast.store.protocol import Store
+from holdfast.store.records import DecisionRecord, FindingRecord
+from holdfast.store.state import Digest, ResourceState
 
 HISTORY = 50  # corrections of the resource that may bear on a cause
 
@@ -59,7 +62,7 @@ class Story:
     rule: ExplainedRule | None = None  # for the path that was asked about
     decision: DecisionRecord | None = None
     outcome: Mapping[str, Json] | None = None  # what was concluded and decided, as kept
-    corrections: Sequence[Correction] = ()
+    corrections: Sequence[CorrectionRecord] = ()
 
 
 async def tell(store: Store, state: ResourceState, pattern: str | None) -> Story:

@@ -18,7 +18,10 @@ from holdfast.model.resource import OnDrift
 from holdfast.policy.decide import DecisionInputs, HoldReason, PathHold, Recreate, decide
 from holdfast.reconcile import serialize
 from holdfast.reconcile.check import CheckResult
-from holdfast.store.protocol import AcceptedValue, Claim, Event, Store, Transaction, WriteChanges
+from holdfast.store.governance import AcceptedValue
+from holdfast.store.protocol import Store
+from holdfast.store.records import AuditEvent, Claim
+from holdfast.store.transaction import Transaction, WriteChanges
 
 CLAIM_SECONDS = 60.0
 _NOT_ASKED = PathHold(HoldReason.REPORT, "nobody asked for this one to be reverted")
@@ -140,5 +143,5 @@ def _rebaselined(
     transaction.governance.unquarantined += [(checked.address, paths.format_path(finding.path)) for finding in taken]
     values = {paths.format_path(f.path): None if f.observed is ABSENT else f.observed for f in taken}
     data: dict[str, Json] = {"who": person.who, "why": person.why, "values": values}
-    transaction.events.append(Event(checked.at, "baselined", str(checked.address), data))
+    transaction.events.append(AuditEvent(checked.at, "baselined", str(checked.address), data))
     return transaction

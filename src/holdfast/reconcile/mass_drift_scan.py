@@ -22,7 +22,8 @@ from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.policy_evaluation import Foreseen, is_approved
 from holdfast.reconcile.resolve import ResourceResolver
 from holdfast.reconcile.resolved_resource import ResolvedResource
-from holdfast.store.protocol import PartialUpdates, Store, Transaction
+from holdfast.store.protocol import Store
+from holdfast.store.transaction import PartialUpdates, Transaction
 from holdfast.watch.list_scan import ListScanner
 
 AGAIN_SECONDS: Final = 60.0  # for which a watch does not look at a kind again
@@ -67,7 +68,7 @@ class Surveyor:
         families = sorted({(one.address.connection, one.address.kind) for one in found if _is_correction(one)})
         if guard is None or not families:
             return
-        sizes = await self.store.sizes()
+        sizes = await self.store.count_resources()
         for family in families:
             if sizes.get(family, 0) < min(guard.at_least, guard.identical) or self.others.is_known(family):
                 continue
@@ -175,7 +176,7 @@ class Scheduled:
     async def unlooked(self, family: Family, without: Collection[Address]) -> list[Address]:
         """Return those that were not checked within the last minute."""
         now = self.clock.now()
-        every = self.sweeper.store.unlooked(*family, now - AGAIN_SECONDS, now)
+        every = self.sweeper.store.unchecked(*family, now - AGAIN_SECONDS, now)
         return [address async for address in every if address not in without]
 
     async def hasten(self, addresses: Sequence[Address]) -> None:

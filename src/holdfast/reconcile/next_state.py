@@ -15,7 +15,7 @@ from holdfast.reconcile.evaluation import Evaluation
 from holdfast.reconcile.policy_evaluation import PolicyOutcome
 from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.reconcile.retry import RetryPolicy
-from holdfast.store.protocol import Digest, ResourceState
+from holdfast.store.state import Digest, ResourceState
 
 
 @dataclass(frozen=True, slots=True)

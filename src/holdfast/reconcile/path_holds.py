@@ -27,7 +27,8 @@ from holdfast.remediation import target_state
 from holdfast.remediation.core import past_attempts
 from holdfast.remediation.core.guard import Sighted
 from holdfast.remediation.core.past_attempts import Precedent, Today
-from holdfast.store.protocol import FindingRecord, Quarantine
+from holdfast.store.governance import Quarantine
+from holdfast.store.records import FindingRecord
 from holdfast.store.value_codec import encode_finding
 
 

@@ -13,7 +13,9 @@ from holdfast.model.verdict import Status, Verdict
 from holdfast.policy.decide import CORRECTED, DecisionInputs, decide
 from holdfast.reconcile.evaluation import Evaluation, Overrides
 from holdfast.reconcile.resolved_resource import ResolvedResource
-from holdfast.store.protocol import AcceptedValue, Correction, FindingRecord, Pause, Quarantine, Step, Store
+from holdfast.store.governance import AcceptedValue, CorrectionRecord, Pause, Quarantine
+from holdfast.store.protocol import Store
+from holdfast.store.records import FindingRecord, OperationStep
 
 if TYPE_CHECKING:
     from holdfast.policy.budgets import Sizes
@@ -58,7 +60,7 @@ class WriteHistory:
     """What is recorded of some resources that matters for what to do about them now."""
 
     findings: Mapping[Address, Sequence[FindingRecord]] = field(default_factory=dict)
-    corrections: Mapping[Address, Sequence[Correction]] = field(default_factory=dict)
+    corrections: Mapping[Address, Sequence[CorrectionRecord]] = field(default_factory=dict)
     precedents: Mapping[Address, Sequence[Precedent]] = field(default_factory=dict)  # where policy asks what came of it
 
 
@@ -121,13 +123,13 @@ class PolicyEvaluator:
         for quarantine in await self.store.quarantines():
             quarantines.setdefault(quarantine.address, {})[quarantine.path] = quarantine
         acceptances: dict[Address, list[AcceptedValue]] = {}
-        for accepted in await self.store.acceptances():
+        for accepted in await self.store.accepted_values():
             acceptances.setdefault(accepted.address, []).append(accepted)
         approved = frozenset(approval.plan for approval in await self.store.approvals())
         unsure = {
             operation.address: lost_create_reasons.message(operation.address, operation.token)
             for operation in await self.store.operations()
-            if operation.step is Step.UNSURE
+            if operation.step is OperationStep.UNSURE
         }
         return Overrides(tuple(await self.store.pauses()), quarantines, acceptances, approved, unsure)
 
@@ -139,7 +141,7 @@ class PolicyEvaluator:
         drifted = [item.declaration.address for item in items]
         rules = self.rules.corrections.contentions
         held = rules.forgotten_after(max(item.settings.resync_period for item in items))
-        corrections: dict[Address, list[Correction]] = {}
+        corrections: dict[Address, list[CorrectionRecord]] = {}
         for correction in await self.store.corrections(drifted, since=now - (rules.reverts + 1) * held):
             corrections.setdefault(correction.address, []).append(correction)
         tried: dict[Address, Sequence[Precedent]] = {}
@@ -194,13 +196,13 @@ class PolicyEvaluator:
             for checked in checks
         ]
         rules = self.rules.corrections
-        sizes = await self.store.sizes()
+        sizes = await self.store.count_resources()
         has_correction = any(each.is_correction for each in wanted)
         mass_drift = await self.mass_drift(checks, foreseen, sizes, now) if has_correction else None
         if mass_drift is None and not rules.budgets:
             return LimitHold()
         buckets = budgets.buckets(fleet_limits.candidates(wanted), rules.budgets, sizes, now)
-        spent = dict(zip([name for name, _ in buckets], await self.store.spent(buckets), strict=True))
+        spent = dict(zip([name for name, _ in buckets], await self.store.count_charges(buckets), strict=True))
         return LimitHold(fleet_limits.hold_back(wanted, rules, mass_drift, spent, sizes, now), mass_drift, changed=True)
 
     async def mass_drift(
@@ -217,7 +219,9 @@ class PolicyEvaluator:
         missing = [address for address, verdict in seen.items() if verdict.status is Status.MISSING]
         known = await self.store.findings()
         drifted |= {a: tuple(record.finding for record in found) for a, found in known.items() if a not in seen}
-        missing += [address for address in await self.store.with_status(Status.MISSING) if address not in seen]
+        missing += [
+            address for address in await self.store.addresses_with_status(Status.MISSING) if address not in seen
+        ]
         settings = [checked.prepared.settings for checked in checks if checked.decision.action.is_write]
         window = mass_drift.window(each.resync_period * (1 + each.resync_jitter) for each in settings)
         return mass_drift.mass_drift(drifted, missing, sizes, guard, await self.store.reverts(now - window))

@@ -13,7 +13,9 @@ from holdfast.providers.protocol import Unchanged
 from holdfast.reconcile import attribution, serialize
 from holdfast.reconcile.policy_evaluation import CONTENTION
 from holdfast.reconcile.resolved_resource import document_bytes
-from holdfast.store.protocol import DecisionRecord, Event, Quarantine, Transaction
+from holdfast.store.governance import Quarantine
+from holdfast.store.records import AuditEvent, DecisionRecord
+from holdfast.store.transaction import Transaction
 
 if TYPE_CHECKING:
     from holdfast.reconcile.check import CheckResult
@@ -42,7 +44,7 @@ def add_check(transaction: Transaction, checked: CheckResult, random01: Callable
             "defaults_changed": list(item.migration.paths(SuppressionReason.DEFAULTS_CHANGED)),
             "why": item.migration.unreadable,
         }
-        transaction.events.append(Event(checked.at, "rules.took_over", str(state.address), told))
+        transaction.events.append(AuditEvent(checked.at, "rules.took_over", str(state.address), told))
     transaction.states.append(state)
     transaction.checked.add(state.address)
     if checked.verdict.status is not Status.UNKNOWN:  # what could not be read has not gone away
@@ -54,7 +56,7 @@ def add_check(transaction: Transaction, checked: CheckResult, random01: Callable
             "was": before.value if before else None,
         }
         transaction.events.append(
-            Event(
+            AuditEvent(
                 checked.at,
                 "check.status_changed",
                 str(state.address),
@@ -63,10 +65,10 @@ def add_check(transaction: Transaction, checked: CheckResult, random01: Callable
         )
     if known_now.invalid:
         why: dict[str, Json] = {"why": known_now.invalid, "carried_over": evaluation.carried_over}
-        transaction.events.append(Event(checked.at, "baseline.invalid", str(state.address), why))
+        transaction.events.append(AuditEvent(checked.at, "baseline.invalid", str(state.address), why))
     if evaluation.joined:
         joined = [{"path": each.path, **_observed(each)} for each in evaluation.joined]
-        transaction.events.append(Event(checked.at, "baseline.joined", str(state.address), {"defaults": joined}))
+        transaction.events.append(AuditEvent(checked.at, "baseline.joined", str(state.address), {"defaults": joined}))
     _add_contentions(transaction, checked)
     if checked.decision.action is Action.NONE and before is state.observed.status:
         return None
@@ -88,7 +90,7 @@ def _add_contentions(transaction: Transaction, checked: CheckResult) -> None:
             Quarantine(checked.address, contention.path, CONTENTION, checked.at, data)
         )
         event = {"path": contention.path, "message": str(contention), **data}
-        transaction.events.append(Event(checked.at, "contention.detected", str(checked.address), event))
+        transaction.events.append(AuditEvent(checked.at, "contention.detected", str(checked.address), event))
 
 
 def _add_decision(transaction: Transaction, checked: CheckResult, random01: Callable[[], float]) -> str:

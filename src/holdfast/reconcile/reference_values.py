@@ -21,7 +21,7 @@ from holdfast.model.path import Path, Pointer, Selector, Step
 from holdfast.model.verdict import Status
 from holdfast.policy.references import Field, HeldReference, Resolution, Unresolved
 from holdfast.reconcile.redact import FINGERPRINT
-from holdfast.store.protocol import Digest, ResourceState
+from holdfast.store.state import Digest, ResourceState
 
 if TYPE_CHECKING:
     from holdfast.reconcile.check import CheckResult

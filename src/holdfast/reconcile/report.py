@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.model.address import Address
 from holdfast.reconcile.resolved_resource import ResolvedResource
-from holdfast.store.protocol import ResourceState
+from holdfast.store.state import ResourceState
 
 if TYPE_CHECKING:
     from holdfast.reconcile.action_result import ActionResult, NotTaken

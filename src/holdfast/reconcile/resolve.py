@@ -39,7 +39,8 @@ from holdfast.reconcile.resolved_resource import (
     rules_of,
     settings_as_json,
 )
-from holdfast.store.protocol import Declared, ResourceState, Store
+from holdfast.store.protocol import Store
+from holdfast.store.state import DeclaredState, ResourceState
 
 if TYPE_CHECKING:
     from holdfast.reconcile.check import CheckResult
@@ -315,7 +316,7 @@ class ResourceResolver:
         """Find what is to be taken over: by its id, or by a filter that must match exactly one."""
         wanted = declaration.import_from
         assert wanted is not None
-        base = state or ResourceState(declaration.address, declared=Declared(declaration.provider))
+        base = state or ResourceState(declaration.address, declared=DeclaredState(declaration.provider))
         origin = base.applied.origin if base.applied.document is not None else Origin.IMPORTED
         if wanted.id is not None:
             return replace(

@@ -20,7 +20,7 @@ from holdfast.providers.protocol import Kind, Target
 from holdfast.reconcile.known_secrets import SHORTEST
 from holdfast.reconcile.redact import RedactionContext, has_secrets, redact, revealed, secret_profile
 from holdfast.reconcile.secret_paths import SecretPlace
-from holdfast.store.protocol import Digest, ResourceState
+from holdfast.store.state import Digest, ResourceState
 
 NOT_DECLARED: Final = "NotDeclared"  # the reason of the condition Fresh of what is declared nowhere any more
 POLICY = "policy/ignored"  # the profile that a policy of ignoring becomes

@@ -29,7 +29,7 @@ from holdfast.model.verdict import Status, Suppressed, SuppressionReason
 from holdfast.reconcile.evaluate import inherited, told
 from holdfast.reconcile.redact import secret_profile
 from holdfast.reconcile.resolved_resource import POLICY, ResolvedResource, RuleMigration, digest_of
-from holdfast.store.protocol import Digest, ResourceState
+from holdfast.store.state import Digest, ResourceState
 
 _NEWLY_VISIBLE = "only the rules of now see it, and it was so when they took over"
 UNREADABLE = "it was last judged by rules of another release that this one cannot read; nothing is concluded"

@@ -31,7 +31,10 @@ from holdfast.policy.decide import (
     hold,
 )
 from holdfast.reconcile.resolved_resource import document_bytes
-from holdfast.store.protocol import DecisionRecord, Digest, Store, Transaction
+from holdfast.store.protocol import Store
+from holdfast.store.records import DecisionRecord
+from holdfast.store.state import Digest
+from holdfast.store.transaction import Transaction
 from holdfast.store.value_codec import encode_finding
 
 

@@ -27,7 +27,10 @@ from holdfast.reconcile.settled_read import Learnt
 from holdfast.reconcile.write import ResourceWriter, Run
 from holdfast.remediation import own_corrections, target_state
 from holdfast.remediation.own_corrections import Written
-from holdfast.store.protocol import CorrectionOutcome, Declared, ResourceState, Revision, Transaction, WriteChanges
+from holdfast.store.governance import CorrectionOutcome
+from holdfast.store.records import AppliedRevision
+from holdfast.store.state import DeclaredState, ResourceState
+from holdfast.store.transaction import Transaction, WriteChanges
 
 SETTLE_READS = 60
 LAGGING_READS = 12
@@ -39,7 +42,7 @@ async def settle(writer: ResourceWriter, run: Run) -> ActionResult:
     if run.operation.action == Action.DELETE.value:
         return await _settle_deleted(writer, run)
     checked, item = run.checked, run.item
-    state = item.state or ResourceState(item.declaration.address, declared=Declared(item.declaration.provider))
+    state = item.state or ResourceState(item.declaration.address, declared=DeclaredState(item.declaration.provider))
     item = replace(
         item,
         state=replace(state, observed=replace(state.observed, provider_id=run.operation.token.get("id"))),
@@ -177,7 +180,9 @@ def _add_end(
     assert after.applied.document is not None
     stamp = str(hash_schemes.ORDERED.stamp(item.desired))
     now = after.schedule.checked_at or writer.clock.now()
-    transaction.revisions.append(Revision(after.address, after.applied.revision, after.applied.document, stamp, now))
+    transaction.revisions.append(
+        AppliedRevision(after.address, after.applied.revision, after.applied.document, stamp, now)
+    )
     transaction.writes.finished.append(operation.id)
     # What a provider calls the kind: habits are those of a type, not of one resource.
     type_ = item.declaration.type or item.declaration.address.kind

@@ -22,7 +22,9 @@ from holdfast.policy.decide import ReconcileMode
 from holdfast.reconcile import serialize
 from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.resolved_resource import origin_of
-from holdfast.store.protocol import Correction, Operation, ResourceState
+from holdfast.store.governance import CorrectionRecord
+from holdfast.store.records import WriteOperation
+from holdfast.store.state import ResourceState
 
 _TOLD_AGAIN = (SuppressionReason.BASELINED, SuppressionReason.LATE)  # at the next check, if it is still so
 
@@ -49,7 +51,7 @@ class Learnt:
         return f"{said}; no longer declared, and kept by the service: {', '.join(self.kept)}" if self.kept else said
 
 
-def learn(checked: CheckResult, operation: Operation, begun: Correction | None, reading: Found) -> Learnt:
+def learn(checked: CheckResult, operation: WriteOperation, begun: CorrectionRecord | None, reading: Found) -> Learnt:
     """Say what became of a write."""
     item = checked.prepared
     tree, _ = item.rules_for(reading.document)
@@ -80,7 +82,7 @@ def learn(checked: CheckResult, operation: Operation, begun: Correction | None, 
     )
 
 
-def _before(checked: CheckResult, operation: Operation) -> tuple[Finding, ...]:
+def _before(checked: CheckResult, operation: WriteOperation) -> tuple[Finding, ...]:
     """Return what differed before the write, also what somebody answers for: none of it is the service's doing.
 
     Where what was known counts no more there is nothing to compare with, and everything is learnt anew.
@@ -93,14 +95,14 @@ def _before(checked: CheckResult, operation: Operation) -> tuple[Finding, ...]:
     return (*known, *waived)
 
 
-def _written(operation: Operation, begun: Correction | None) -> tuple[str, ...] | None:
+def _written(operation: WriteOperation, begun: CorrectionRecord | None) -> tuple[str, ...] | None:
     """Return the paths that a write was to put right, None for all: what policy left alone has not failed."""
     if begun is None or operation.action != Action.UPDATE.value:
         return None
     return tuple(each.path for each in begun.paths)
 
 
-def _replaced(operation: Operation) -> tuple[str, ...]:
+def _replaced(operation: WriteOperation) -> tuple[str, ...]:
     """Return everything that differed, where a replacement was made: it is written as a whole."""
     return tuple(serialize.finding_paths(operation.drift)) if operation.action == Action.REPLACE.value else ()
 
@@ -126,7 +128,7 @@ def shadow(checked: CheckResult, observed: Json, tree: RuleTree) -> dict[str, Js
     return {"shadow": {"needed": needed, "changed": [paths.format_path(each.path) for each in changed]}}
 
 
-def state_after(checked: CheckResult, operation: Operation, reading: Found, now: float) -> ResourceState:
+def state_after(checked: CheckResult, operation: WriteOperation, reading: Found, now: float) -> ResourceState:
     """Return the state of a written resource, apart from its documents and its verdict."""
     item = checked.prepared
     state = item.state or checked.state

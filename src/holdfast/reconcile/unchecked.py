@@ -11,7 +11,10 @@ from holdfast.model.decision import Action, Decision, Reason
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status
 from holdfast.reconcile import conditions
-from holdfast.store.protocol import Event, ResourceState, Store, Transaction
+from holdfast.store.protocol import Store
+from holdfast.store.records import AuditEvent
+from holdfast.store.state import ResourceState
+from holdfast.store.transaction import Transaction
 
 
 async def unresolved(store: Store, reasons: Mapping[Address, str], now: float) -> None:
@@ -78,6 +81,6 @@ async def _record(
             "reason": changed.observed.reason,
             "paths": [],
         }
-        transaction.events.append(Event(now, "check.status_changed", str(state.address), data))
+        transaction.events.append(AuditEvent(now, "check.status_changed", str(state.address), data))
     if transaction.states:
         await store.commit(transaction)

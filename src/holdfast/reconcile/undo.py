@@ -30,19 +30,9 @@ from holdfast.reconcile.policy_evaluation import UNDONE
 from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.reconcile.send import HeldBack
 from holdfast.reconcile.write import ResourceWriter, Run
-from holdfast.store.protocol import (
-    Claim,
-    CorrectedPath,
-    Correction,
-    CorrectionOutcome,
-    Event,
-    GovernanceChanges,
-    Operation,
-    Quarantine,
-    Step,
-    Transaction,
-    WriteChanges,
-)
+from holdfast.store.governance import CorrectionOutcome, CorrectionRecord, PathCorrection, Quarantine
+from holdfast.store.records import AuditEvent, Claim, OperationStep, WriteOperation
+from holdfast.store.transaction import GovernanceChanges, Transaction, WriteChanges
 
 PHASE: Final = "undo"  # of the operation of an undo
 _SENT_BEFORE: Final = "it was begun, and is finished when it may be"
@@ -65,7 +55,7 @@ class Postponed(CannotUndo):
 class Undone:
     """What came of an undo."""
 
-    correction: Correction  # the new one
+    correction: CorrectionRecord  # the new one
     message: str
 
 
@@ -75,7 +65,7 @@ class CorrectionUndo:
 
     writer: ResourceWriter
 
-    async def undo(self, correction: Correction, item: ResolvedResource, who: str, why: str) -> Undone:
+    async def undo(self, correction: CorrectionRecord, item: ResolvedResource, who: str, why: str) -> Undone:
         """Revert to what was there before; raise CannotUndo, having written nothing, if that is not possible.
 
         An undo of the same correction that was begun before is finished.
@@ -83,7 +73,7 @@ class CorrectionUndo:
         _require_undoable(correction)
         return await self.writer.execute(UndoIntent(correction, item, who, why))
 
-    async def resume(self, operation: Operation, checked: CheckResult) -> Undone:
+    async def resume(self, operation: WriteOperation, checked: CheckResult) -> Undone:
         """Finish an undo that an earlier process began; `checked` is a fresh check of the same resource."""
         taken = await self.writer.store.correction(operation.id)
         correction = await self.writer.store.correction(taken.undoes or "") if taken is not None else None
@@ -97,11 +87,11 @@ class CorrectionUndo:
 class UndoIntent:
     """Take one correction back, or finish an undo of it that was `begun`."""
 
-    correction: Correction
+    correction: CorrectionRecord
     item: ResolvedResource
     who: str
     why: str = ""
-    begun: tuple[Operation, Correction] | None = None
+    begun: tuple[WriteOperation, CorrectionRecord] | None = None
     checked: CheckResult | None = None  # None: the resource is checked under the claim
 
     @property
@@ -158,7 +148,7 @@ class UndoIntent:
         _require_unmoved(correction, checked)
         return await self._send(writer, run, lambda: self._begin(writer, run))
 
-    async def _find_begun(self, writer: ResourceWriter) -> tuple[Operation, Correction] | None:
+    async def _find_begun(self, writer: ResourceWriter) -> tuple[WriteOperation, CorrectionRecord] | None:
         """Return the undo of this correction that was begun and not ended."""
         for operation in await writer.store.operations(self.address):
             taken = await writer.store.correction(operation.id) if operation.phase == PHASE else None
@@ -172,7 +162,7 @@ class UndoIntent:
             raise Postponed("another worker has carried it on")
         if isinstance(run.reading, ReadFailure):
             raise Postponed(f"{self.address} could not be read; the undo that was begun waits")
-        if run.operation.step is Step.SENT:
+        if run.operation.step is OperationStep.SENT:
             return await self._finish(writer, run, await writer.ask(run, run.operation.token["token"]))
         if _is_back(self.correction, run.checked):
             return await self._record(writer, run, ())
@@ -209,8 +199,8 @@ class UndoIntent:
         correction, ident, now = self.correction, writer.new_id(), writer.clock.now()
         is_update = correction.action == _UPDATED
         action = _UPDATED if is_update else Action.DELETE.value
-        swapped = tuple(CorrectedPath(each.path, each.after, each.before) for each in correction.paths)
-        taken = Correction(
+        swapped = tuple(PathCorrection(each.path, each.after, each.before) for each in correction.paths)
+        taken = CorrectionRecord(
             ident,
             correction.address,
             now,
@@ -222,8 +212,16 @@ class UndoIntent:
             who=self.who,
         )
         token: dict[str, Json] = {"undoes": correction.id, "who": self.who, "why": self.why}
-        operation = Operation(
-            ident, correction.address, action, Step.INTENDED, now, None, taken.pre_image, token=token, phase=PHASE
+        operation = WriteOperation(
+            ident,
+            correction.address,
+            action,
+            OperationStep.INTENDED,
+            now,
+            None,
+            taken.pre_image,
+            token=token,
+            phase=PHASE,
         )
         return Run(claim, checked, operation, checked.reading, taken)
 
@@ -243,7 +241,7 @@ class UndoIntent:
             else [Quarantine(taken.address, WHOLE, UNDONE, taken.at, {**data, "declared": item.desired_digest})]
         )
         transaction = Transaction(
-            events=[Event(writer.clock.now(), "undo.intended", str(self.address), {**data, "by": taken.id})],
+            events=[AuditEvent(writer.clock.now(), "undo.intended", str(self.address), {**data, "by": taken.id})],
             governance=GovernanceChanges(corrections=[taken], quarantines=quarantines),
             writes=WriteChanges(operations=[run.operation], fences=run.fences),
         )
@@ -280,7 +278,7 @@ class UndoIntent:
             "stuck": list(stuck),
         }
         now = writer.clock.now()
-        transaction.events.append(Event(now, "undo.done", str(self.address), data))
+        transaction.events.append(AuditEvent(now, "undo.done", str(self.address), data))
         state = await writer.store.state(correction.address)
         if state is not None:  # a check is due: what is there is not what was last seen
             transaction.states.append(
@@ -295,7 +293,7 @@ class UndoIntent:
         return Undone(done, message)
 
 
-def _require_undoable(correction: Correction) -> None:
+def _require_undoable(correction: CorrectionRecord) -> None:
     name = f"correction {correction.id[:12]}"
     if correction.outcome is CorrectionOutcome.UNDONE:
         raise CannotUndo(f"{name} is undone already")
@@ -309,7 +307,7 @@ def _require_undoable(correction: Correction) -> None:
         raise CannotUndo(f"{name} changed the secret at {secret[0]}, of which only a fingerprint is kept")
 
 
-def _require_unmoved(correction: Correction, checked: CheckResult) -> None:
+def _require_unmoved(correction: CorrectionRecord, checked: CheckResult) -> None:
     """Refuse if the world is not as the correction left it: undoing would overwrite somebody else's change."""
     if not isinstance(checked.reading, Found):
         raise CannotUndo(f"{correction.address} could not be found now; nothing was undone")
@@ -323,7 +321,7 @@ def _require_unmoved(correction: Correction, checked: CheckResult) -> None:
             )
 
 
-def _require_unmoved_since_made(correction: Correction, checked: CheckResult) -> None:
+def _require_unmoved_since_made(correction: CorrectionRecord, checked: CheckResult) -> None:
     """Refuse to remove what somebody has changed since: their change would go with it."""
     for finding in checked.verdict.findings:
         path = paths.format_path(finding.path)
@@ -331,14 +329,14 @@ def _require_unmoved_since_made(correction: Correction, checked: CheckResult) ->
             raise CannotUndo(f"{path} of {correction.address} has moved since it was made; nothing was undone")
 
 
-def _is_back(correction: Correction, checked: CheckResult) -> bool:
+def _is_back(correction: CorrectionRecord, checked: CheckResult) -> bool:
     """Return True if the live state is what an undo brings about."""
     if correction.action in _MADE:
         return isinstance(checked.reading, NotFound)
     return isinstance(checked.reading, Found) and not _not_back(correction, checked.observed)
 
 
-def _change(correction: Correction, item: ResolvedResource, observed: Json) -> Change:
+def _change(correction: CorrectionRecord, item: ResolvedResource, observed: Json) -> Change:
     """Return the write that puts the values of before a correction in their places."""
     wanted: Json = item.revealed(apply_patch.copied(observed))
     for each in correction.paths:
@@ -359,7 +357,7 @@ def _declared(desired: Json, path: str) -> Json:
     return None if value is ABSENT else value
 
 
-def _not_back(correction: Correction, document: Json) -> tuple[str, ...]:
+def _not_back(correction: CorrectionRecord, document: Json) -> tuple[str, ...]:
     return tuple(
         each.path for each in correction.paths if paths.resolve(document, paths.parse_path(each.path)) != each.before
     )

@@ -19,24 +19,24 @@ from holdfast.model.verdict import Verdict
 from holdfast.policy import decide
 from holdfast.providers.protocol import Change, Unchanged
 from holdfast.reconcile.check import CheckResult
-from holdfast.store.protocol import CorrectedPath, Correction
+from holdfast.store.governance import CorrectionRecord, PathCorrection
 
 _KEPT_OUT = frozenset({FieldClass.IGNORE, FieldClass.READ_ONLY})
 _EDITED = (ChangedBy.DECLARED, ChangedBy.BOTH)
 
 
-def change_of(checked: CheckResult, begun: Correction | None, reading: Reading | Unchanged) -> Change:
+def change_of(checked: CheckResult, begun: CorrectionRecord | None, reading: Reading | Unchanged) -> Change:
     """Return what an update sends: the paths that it was decided on, also where another process began it."""
     caused = {each.path for each in begun.paths} if begun is not None else set(checked.decision.reasons[0].paths)
     observed = reading.document if isinstance(reading, Found) else None
     return Change(_pinned(checked), observed, _written_paths(checked, caused), None, _left(checked))
 
 
-def corrected_paths(checked: CheckResult) -> tuple[CorrectedPath, ...]:
+def corrected_paths(checked: CheckResult) -> tuple[PathCorrection, ...]:
     """Return the paths that a write was decided on, with the values before and after it."""
     caused = set(checked.decision.reasons[0].paths)
     return tuple(
-        CorrectedPath(path, finding.observed, finding.desired, asked=finding.changed_by in _EDITED)
+        PathCorrection(path, finding.observed, finding.desired, asked=finding.changed_by in _EDITED)
         for finding in checked.verdict.findings
         if (path := paths.format_path(finding.path)) in caused
     )

@@ -23,7 +23,8 @@ from holdfast.rollouts.core.template_findings import FindingKind, TemplateFindin
 from holdfast.rollouts.core.template_groups import TemplateGroup
 from holdfast.rollouts.core.templates import Template
 from holdfast.rollouts.repository import RolloutRepository
-from holdfast.store.protocol import Digest, ResourceState, Store
+from holdfast.store.protocol import Store
+from holdfast.store.state import Digest, ResourceState
 
 _JUDGED = frozenset({Status.IN_SYNC, Status.PENDING, Status.DRIFTED, Status.CONFLICTED})
 _TOLD = (FindingKind.NEWLY_VISIBLE.value, FindingKind.DEFAULTS_CHANGED.value)

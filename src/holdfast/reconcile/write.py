@@ -35,17 +35,10 @@ from holdfast.reconcile.rate_limit import CallKind
 from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.reconcile.retry import RetryPolicy
 from holdfast.reconcile.send import Leave, PollLimit, Sender, StillInProgress
-from holdfast.store.protocol import (
-    Claim,
-    ClaimLost,
-    Correction,
-    Event,
-    Operation,
-    Step,
-    Store,
-    Transaction,
-    WriteChanges,
-)
+from holdfast.store.governance import CorrectionRecord
+from holdfast.store.protocol import Store
+from holdfast.store.records import AuditEvent, Claim, ClaimLost, OperationStep, WriteOperation
+from holdfast.store.transaction import Transaction, WriteChanges
 
 # Asked right before a write, and told whether an earlier attempt went out: why it is not to be made after all.
 Guard = Callable[[CheckResult, bool], Awaitable[str | None]]
@@ -58,9 +51,9 @@ class Run:
 
     claim: Claim
     checked: CheckResult
-    operation: Operation
+    operation: WriteOperation
     reading: Reading | Unchanged  # the latest one: what is sent goes on from here
-    begun: Correction | None = None  # as it was recorded when the write began
+    begun: CorrectionRecord | None = None  # as it was recorded when the write began
     slot: AsyncExitStack | None = None  # given back with the answer: others are sent while this one settles
 
     @property
@@ -149,7 +142,7 @@ class ResourceWriter:
                 return intent.unfinished(str(error))
             except ClaimLost:
                 data: dict[str, Json] = {"message": _LOST, "worker": self.owner}
-                event = Event(self.clock.now(), "claim.lost", str(intent.address), data)
+                event = AuditEvent(self.clock.now(), "claim.lost", str(intent.address), data)
                 await self.store.commit(Transaction(events=[event]))
                 return intent.lost(_LOST)
             finally:
@@ -164,9 +157,9 @@ class ResourceWriter:
         """Return an id for a new operation."""
         return uuid.UUID(int=int(self.random01() * 2**62) << 64 | int(self.random01() * 2**62)).hex
 
-    def event(self, kind: str, run: Run, data: Mapping[str, Json]) -> Event:
+    def event(self, kind: str, run: Run, data: Mapping[str, Json]) -> AuditEvent:
         """Return an event of this worker about a resource."""
-        return Event(self.clock.now(), kind, str(run.claim.address), {**data, "worker": self.owner})
+        return AuditEvent(self.clock.now(), kind, str(run.claim.address), {**data, "worker": self.owner})
 
     def step(self, run: Run, event: str, more: Mapping[str, Json] | None = None) -> Transaction:
         """Return the transaction that records how far a write has come."""
@@ -234,7 +227,7 @@ class ResourceWriter:
         while isinstance(writing, InProgress):
             token = {**run.operation.token, under: dict(writing.token)} if under else dict(writing.token)
             poll_at = None if under else self.clock.now() + writing.poll_after_seconds
-            run.operation = replace(run.operation, step=Step.SENT, token=token, poll_at=poll_at)
+            run.operation = replace(run.operation, step=OperationStep.SENT, token=token, poll_at=poll_at)
             transaction = self.step(run, "write.sent")
             if under:
                 transaction.events.clear()
@@ -252,7 +245,7 @@ class ResourceWriter:
         await self.store.commit(transaction)
         self._released.add((run.claim.address, run.claim.fence))
 
-    async def correction(self, run: Run) -> Correction | None:
+    async def correction(self, run: Run) -> CorrectionRecord | None:
         """Return the correction of a write as it was begun, by this process or another one."""
         if run.begun is None:
             run.begun = await self.store.correction(run.operation.id)

@@ -24,7 +24,9 @@ from holdfast.reconcile.resolved_resource import ResolvedResource, digest_of, do
 from holdfast.reconcile.send import HeldBack
 from holdfast.reconcile.write import ResourceWriter, Run
 from holdfast.remediation import own_corrections
-from holdfast.store.protocol import BudgetSpent, Claim, Correction, Operation, Step, Transaction, WriteChanges
+from holdfast.store.governance import BudgetSpent, CorrectionRecord
+from holdfast.store.records import Claim, OperationStep, WriteOperation
+from holdfast.store.transaction import Transaction, WriteChanges
 
 _DELETING = (Action.DELETE, Action.REPLACE)  # whose first send is a deletion
 
@@ -86,13 +88,13 @@ class WriteIntent:
         return await send(writer, run, is_new=True)
 
 
-def _operation(writer: ResourceWriter, checked: CheckResult) -> Operation:
+def _operation(writer: ResourceWriter, checked: CheckResult) -> WriteOperation:
     action = checked.decision.action
-    return Operation(
+    return WriteOperation(
         id=writer.new_id(),
         address=checked.address,
         action=action.value,
-        step=Step.SETTLING if action is Action.ADOPT else Step.INTENDED,
+        step=OperationStep.SETTLING if action is Action.ADOPT else OperationStep.INTENDED,
         started_at=writer.clock.now(),
         desired=checked.prepared.desired_digest,
         pre_image=digest_of(checked.observed) if checked.observed is not ABSENT else None,
@@ -140,7 +142,7 @@ async def _intend(writer: ResourceWriter, run: Run) -> None:
     because: dict[str, Json] = {"reason": reason.code, "message": reason.message, "paths": list(reason.paths)}
     transaction = writer.step(run, "write.intended", {**because, **own_corrections.before(checked)})
     is_asked = checked.asked or is_approved(checked)
-    run.begun = Correction(
+    run.begun = CorrectionRecord(
         operation.id,
         checked.address,
         operation.started_at,
@@ -208,13 +210,13 @@ async def finish(writer: ResourceWriter, run: Run, writing: Writing) -> ActionRe
         return await settle.refuse(writer, run, writing)
     assert isinstance(writing, Done)
     if operation.phase == "delete":
-        run.operation = replace(operation, phase="write", step=Step.INTENDED, token={})
+        run.operation = replace(operation, phase="write", step=OperationStep.INTENDED, token={})
         # Whatever comes of it, the old id is from now on that of something deleted.
         state = replace(run.checked.state, observed=replace(run.checked.state.observed, provider_id=None))
         run.checked = replace(run.checked, state=state).with_resource(run.item.without_id())
         await writer.store.commit(writer.step(run, "write.intended"))
         return await send(writer, run)
-    run.operation = replace(operation, step=Step.SETTLING, token={"id": writing.id})
+    run.operation = replace(operation, step=OperationStep.SETTLING, token={"id": writing.id})
     await writer.store.commit(writer.step(run, "write.accepted"))
     return await settle.settle(writer, run)
 
@@ -250,13 +252,15 @@ async def take_found(writer: ResourceWriter, run: Run, reading: Found) -> Action
         # Perhaps ours, perhaps created by another writer under the same name: not to be learnt from.
         return await settle.give_up(writer, run, "what is there is not what was asked for")
     provider_id = reading.id or run.checked.state.observed.provider_id
-    run.operation = replace(run.operation, step=Step.SETTLING, token={"id": provider_id} if provider_id else {})
+    run.operation = replace(
+        run.operation, step=OperationStep.SETTLING, token={"id": provider_id} if provider_id else {}
+    )
     return await settle.settle(writer, run)
 
 
 async def leave_unsure(writer: ResourceWriter, run: Run, seen: lost_creates.Unsure) -> ActionResult:
     """Record that nobody knows whether a create was made; it stays open until a person decides."""
-    run.operation = replace(run.operation, step=Step.UNSURE, token=seen.as_token())
+    run.operation = replace(run.operation, step=OperationStep.UNSURE, token=seen.as_token())
     message = lost_create_reasons.message(run.operation.address, run.operation.token)
     await writer.store.commit(writer.step(run, "write.unsure", {"message": message}))
     return ActionResult(run.checked, ActionOutcome.UNSURE, message)

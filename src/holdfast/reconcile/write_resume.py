@@ -17,14 +17,14 @@ from holdfast.reconcile.action_result import ActionOutcome, ActionResult
 from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.resolved_resource import digest_of
 from holdfast.reconcile.write import ResourceWriter, Run
-from holdfast.store.protocol import Claim, Operation, Step
+from holdfast.store.records import Claim, OperationStep, WriteOperation
 
 
 @dataclass(frozen=True, slots=True)
 class ResumeIntent:
     """Take a write from where its operation says that it came to; `checked` is a fresh check of the resource."""
 
-    operation: Operation
+    operation: WriteOperation
     checked: CheckResult
     create_again: bool = False  # a person says that a create with an unknown result may be repeated
 
@@ -67,17 +67,17 @@ class ResumeIntent:
             checked = checked.with_resource(replace(item, desired=begun, desired_digest=operation.desired))
         run = Run(claim, checked, operation, checked.reading, slot=slot)
         match operation.step:
-            case Step.INTENDED:
+            case OperationStep.INTENDED:
                 return await self._intended(writer, run)
-            case Step.UNSURE:
+            case OperationStep.UNSURE:
                 if not isinstance(run.reading, Found) and not self.create_again:
                     message = lost_create_reasons.message(operation.address, operation.token)
                     return ActionResult(checked, ActionOutcome.UNSURE, message)
-                run.operation = replace(operation, step=Step.INTENDED, token={})
+                run.operation = replace(operation, step=OperationStep.INTENDED, token={})
                 return await self._intended(writer, run)
-            case Step.SENT:
+            case OperationStep.SENT:
                 return await write_decision.finish(writer, run, await writer.ask(run, operation.token))
-            case Step.SETTLING | Step.DONE:
+            case OperationStep.SETTLING | OperationStep.DONE:
                 return await settle.settle(writer, run)
 
     async def _intended(self, writer: ResourceWriter, run: Run) -> ActionResult:
@@ -102,12 +102,14 @@ class ResumeIntent:
             if not await _is_written(writer, run):
                 return await settle.give_up(writer, run, "it moved since the write was begun")
             provider_id = checked.state.observed.provider_id
-            run.operation = replace(operation, step=Step.SETTLING, token={"id": provider_id} if provider_id else {})
+            run.operation = replace(
+                operation, step=OperationStep.SETTLING, token={"id": provider_id} if provider_id else {}
+            )
             return await settle.settle(writer, run)
         return await write_decision.send(writer, run)
 
 
-def _is_deletion(operation: Operation) -> bool:
+def _is_deletion(operation: WriteOperation) -> bool:
     """Return True if the write at hand deletes something: a deletion, or the first half of a replacement."""
     return operation.action == Action.DELETE.value or operation.phase == "delete"
 

@@ -17,7 +17,8 @@ from holdfast.remediation.core import events
 from holdfast.remediation.core.end_reasons import Reason
 from holdfast.remediation.core.events import Event, EventType
 from holdfast.remediation.core.records import Record, Source, Undo
-from holdfast.store.protocol import CorrectionOutcome, Store
+from holdfast.store.governance import CorrectionOutcome
+from holdfast.store.protocol import Store
 
 WHO: Final = "policy undoBelow"
 MOST_TRIES: Final = 8

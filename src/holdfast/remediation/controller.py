@@ -26,7 +26,9 @@ from holdfast.remediation.core.rules import AssessmentRules
 from holdfast.remediation.core.state_machine import Facts
 from holdfast.remediation.measurement import Instruments, Subject
 from holdfast.remediation.repository import COLLECTION, Kept
-from holdfast.store.protocol import RecordChanges, Store, Transaction, VersionConflict, VersionedRecord
+from holdfast.store.protocol import Store
+from holdfast.store.records import VersionConflict, VersionedRecord
+from holdfast.store.transaction import RecordChanges, Transaction
 
 BATCH: Final = 100
 AT_ONCE: Final = 10  # targets looked at together

@@ -24,7 +24,9 @@ from holdfast.remediation.core.past_attempts import Today
 from holdfast.remediation.core.records import Ending, Record, Source
 from holdfast.remediation.core.rules import AssessmentRules
 from holdfast.remediation.repository import Closing, Kept
-from holdfast.store.protocol import RecordChanges, Store, Transaction, VersionConflict
+from holdfast.store.protocol import Store
+from holdfast.store.records import VersionConflict
+from holdfast.store.transaction import RecordChanges, Transaction
 
 
 class Refused(HoldfastError):  # noqa: N818 - an answer

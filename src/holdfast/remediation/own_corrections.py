@@ -23,7 +23,10 @@ from holdfast.remediation.core.guard import Sighted, Sighting, Unread
 from holdfast.remediation.core.records import Ending, Record, Source
 from holdfast.remediation.core.rules import AssessmentRules
 from holdfast.remediation.repository import Closing, Kept
-from holdfast.store.protocol import CorrectionOutcome, Operation, Store, Transaction
+from holdfast.store.governance import CorrectionOutcome
+from holdfast.store.protocol import Store
+from holdfast.store.records import WriteOperation
+from holdfast.store.transaction import Transaction
 
 OURSELVES: Final = "holdfast"
 
@@ -61,7 +64,7 @@ def _seen_before(checked: CheckResult) -> Sighting:
 
 
 def begin(
-    transaction: Transaction, checked: CheckResult, operation: Operation, rules: AssessmentRules, who: str
+    transaction: Transaction, checked: CheckResult, operation: WriteOperation, rules: AssessmentRules, who: str
 ) -> None:
     """Record that a correction begins, with the state before it, in the transaction that begins it."""
     if not is_wanted(checked):
@@ -100,7 +103,7 @@ class Written:
 
 
 async def end(
-    transaction: Transaction, store: Store, operation: Operation, written: Written, rules: AssessmentRules
+    transaction: Transaction, store: Store, operation: WriteOperation, written: Written, rules: AssessmentRules
 ) -> None:
     """Record that a correction ended, and begin its assessment, in the transaction that ends it."""
     found = await repository.find(store, operation.id)

@@ -23,7 +23,10 @@ from holdfast.remediation.core.records import Ending, Record
 from holdfast.remediation.core.rules import AssessmentRules
 from holdfast.remediation.core.state import Execution, Scope, State
 from holdfast.remediation.core.timing import Windows
-from holdfast.store.protocol import CorrectionOutcome, Event, Store, Transaction, VersionedRecord
+from holdfast.store.governance import CorrectionOutcome
+from holdfast.store.protocol import Store
+from holdfast.store.records import AuditEvent, VersionedRecord
+from holdfast.store.transaction import Transaction
 
 COLLECTION: Final = "remediation"
 _RECENT: Final = 20  # corrections among which the last that was written is found
@@ -103,9 +106,9 @@ async def precedents(store: Store, target: Address | str) -> list[Precedent]:
     return [plain.precedent(one.record) async for one in every(store, target)]
 
 
-def audit(told: Iterable[events.Event]) -> list[Event]:
+def audit(told: Iterable[events.Event]) -> list[AuditEvent]:
     """Return events as lines of the audit trail; the id says whether two are the same."""
-    return [Event(each.at, each.type.value, each.target, {**each.data, "id": each.id}) for each in told]
+    return [AuditEvent(each.at, each.type.value, each.target, {**each.data, "id": each.id}) for each in told]
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,7 +129,7 @@ class ChildCondition:
 async def condition(store: Store, group: TemplateGroup) -> ChildCondition:
     """Return which children are gone or not ready any more, and which have nothing to do."""
     template = group.template
-    unwell = set(await store.with_status(Status.MISSING)) & group.children.keys()
+    unwell = set(await store.addresses_with_status(Status.MISSING)) & group.children.keys()
     if not template.ready_when and not template.idle_when:
         return ChildCondition(unwell)
     documents = await observed(store, list(group.children))

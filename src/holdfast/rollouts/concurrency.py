@@ -15,7 +15,8 @@ from holdfast.rollouts import serialization
 from holdfast.rollouts.core import group_findings, rollout_limits
 from holdfast.rollouts.core.rollout_limits import Amount
 from holdfast.rollouts.core.template_groups import TemplateGroup
-from holdfast.store.protocol import Store, VersionedRecord
+from holdfast.store.protocol import Store
+from holdfast.store.records import VersionedRecord
 
 COLLECTION: Final = "rollout-turns"
 KEY: Final = "all"

@@ -40,7 +40,7 @@ from holdfast.rollouts.core.template_groups import ChildFile, TemplateGroup
 from holdfast.rollouts.core.templates import Method, Template
 from holdfast.rollouts.preconditions import Guard
 from holdfast.rollouts.repository import ASK_AGAIN_SECONDS, Batch, RolloutRepository
-from holdfast.store.protocol import Event, VersionConflict
+from holdfast.store.records import AuditEvent, VersionConflict
 
 AT_ONCE: Final = 1000  # children that are applied in one go ...
 IN_HAND: Final = 16  # ... and of them those that are being sent: so many more at most after a stop
@@ -294,7 +294,7 @@ class RolloutController:
                     batch.events.append(event)
         return batch
 
-    def _saved(self, name: str, before: Rollout, after: Rollout) -> list[Event]:
+    def _saved(self, name: str, before: Rollout, after: Rollout) -> list[AuditEvent]:
         """Tell in the audit trail when a rollout turns, not each time it counts."""
         told = (after.phase, after.wave, after.target.revision)
         if told == (before.phase, before.wave, before.target.revision):

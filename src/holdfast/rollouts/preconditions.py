@@ -20,7 +20,8 @@ from holdfast.reconcile.report import RunReport
 from holdfast.rollouts import serialization
 from holdfast.rollouts.core import group_rollouts
 from holdfast.rollouts.core.template_groups import ChildFile, TemplateGroup
-from holdfast.store.protocol import Pause, Store
+from holdfast.store.governance import Pause
+from holdfast.store.protocol import Store
 
 
 @dataclass(slots=True)

@@ -19,7 +19,8 @@ from holdfast.rollouts.core import group_findings, group_rollouts, option1_group
 from holdfast.rollouts.core.template_groups import ChildFile, OwnerRecord, RolloutRecord, TemplateGroup
 from holdfast.rollouts.core.templates import Compatibility, Template
 from holdfast.rollouts.stored_groups import Records
-from holdfast.store.protocol import Event, RecordChanges, Transaction, VersionConflict, VersionedRecord
+from holdfast.store.records import AuditEvent, VersionConflict, VersionedRecord
+from holdfast.store.transaction import RecordChanges, Transaction
 
 ASK_AGAIN_SECONDS: Final = 60.0  # after which the predicates of a template are asked again
 _TRIES: Final = 20
@@ -33,7 +34,7 @@ class Batch:
     children: list[ChildFile] = field(default_factory=list)
     gone: list[Address] = field(default_factory=list)
     rollouts: list[RolloutRecord] = field(default_factory=list)
-    events: list[Event] = field(default_factory=list)
+    events: list[AuditEvent] = field(default_factory=list)
     besides: list[VersionedRecord] = field(default_factory=list)  # of no template group: who has which turns
 
     def __bool__(self) -> bool:
@@ -61,9 +62,9 @@ class RolloutRepository(Records):
         await self.store.commit(transaction)
         return _with(group.with_children(children, batch.gone), batch)
 
-    def event(self, kind: str, subject: str, **data: Json) -> Event:
+    def event(self, kind: str, subject: str, **data: Json) -> AuditEvent:
         """Return an event of now."""
-        return Event(self.clock.now(), kind, subject, data)
+        return AuditEvent(self.clock.now(), kind, subject, data)
 
     # -- reading
 
@@ -191,7 +192,7 @@ class RolloutRepository(Records):
         batch = await self._verdicts(group, {})
         return await self.commit(group, batch) if batch else group
 
-    def _finding_event(self, child: ChildFile) -> Event:
+    def _finding_event(self, child: ChildFile) -> AuditEvent:
         found = [f"{each.owner}: {each.kind.value} ({each.reason})" for each in child.findings]
         return self.event("child.findings", str(child.address), findings=found)
 

@@ -17,7 +17,7 @@ from holdfast.rollouts.core.template_findings import FindingKind, TemplateFindin
 from holdfast.rollouts.core.template_groups import ChildFile, OwnerRecord, OwnerRevision, RevisionSet, RolloutRecord
 from holdfast.rollouts.core.template_schemes import Digests
 from holdfast.rollouts.core.templates import Template
-from holdfast.store.protocol import VersionedRecord
+from holdfast.store.records import VersionedRecord
 
 TEMPLATES: Final = "template"
 CHILDREN: Final = "template-child"

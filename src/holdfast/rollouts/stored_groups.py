@@ -12,7 +12,8 @@ from holdfast.rollouts.core import hash_epochs
 from holdfast.rollouts.core.revisions import ParentRecord
 from holdfast.rollouts.core.template_groups import ChildFile, OwnerRecord, RolloutRecord, TemplateGroup
 from holdfast.rollouts.core.templates import Template
-from holdfast.store.protocol import Store, VersionedRecord
+from holdfast.store.protocol import Store
+from holdfast.store.records import VersionedRecord
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from holdfast.model.address import Address
-from holdfast.store.statements import SQL, in_lists, sized
+from holdfast.store.sqlite.statements import SQL, in_lists, sized
 
 REMEMBERED: Final = 4096  # names at most
 _NO_ADDRESS: Final = 0  # the family of names that are not addresses

@@ -16,7 +16,7 @@ from holdfast.compare import canonical
 from holdfast.errors import ChainBroken
 from holdfast.model.audit import AuditHead
 from holdfast.store.blobs import load
-from holdfast.store.protocol import ChainedEvent, Event
+from holdfast.store.records import AuditEvent, ChainedEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Link(NamedTuple):
 START: Final = Head(0, bytes(32))
 
 
-def data_bytes(event: Event) -> bytes:
+def data_bytes(event: AuditEvent) -> bytes:
     """Return the bytes of an event's data that are hashed and kept."""
     return canonical.canonical_bytes(dict(event.data), lists="ordered")
 
@@ -60,7 +60,7 @@ def body(sequence: int, at: float, type_: str, subject: str, data: bytes) -> byt
     )
 
 
-def extend(head: Head, events: Iterable[tuple[Event, bytes]]) -> tuple[list[Link], Head]:
+def extend(head: Head, events: Iterable[tuple[AuditEvent, bytes]]) -> tuple[list[Link], Head]:
     """Chain events, each with its data bytes, onto a head."""
     links: list[Link] = []
     sequence, previous = head.length, head.hash
@@ -73,7 +73,7 @@ def extend(head: Head, events: Iterable[tuple[Event, bytes]]) -> tuple[list[Link
 
 def chained(link: Link, previous: bytes) -> ChainedEvent:
     """Return a kept event as the store shows it."""
-    event = Event(link.at, link.type, link.subject, load(link.data))
+    event = AuditEvent(link.at, link.type, link.subject, load(link.data))
     return ChainedEvent(link.sequence, event, text(previous), text(link.hash))
 
 

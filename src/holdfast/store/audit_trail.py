@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from holdfast.model.audit import AuditHead
-from holdfast.store import audit_chain, rows
-from holdfast.store.protocol import ChainedEvent
+from holdfast.store import audit_chain
+from holdfast.store.records import ChainedEvent
+from holdfast.store.sqlite import rows
 
 PAGE: Final = 500  # rows read at a time by what goes through everything
 _FIRST: Final = -(2**63)

@@ -15,7 +15,7 @@ from holdfast.compare import canonical, go_json
 from holdfast.errors import DocumentError
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
-from holdfast.store.protocol import Digest
+from holdfast.store.state import Digest
 
 PACK_AT: Final = 100  # bytes; below that zlib saves next to nothing
 _LEVEL: Final = 6

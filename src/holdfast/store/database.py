@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from holdfast.errors import StoreError
-from holdfast.store import migrations
-from holdfast.store.call_batching import Outcome
+from holdfast.store.sqlite import migrations
+from holdfast.store.sqlite.call_batching import CallResult
 
 Result = TypeVar("Result")
 
@@ -87,14 +87,14 @@ class Database:
                 time.sleep(0.01 * 2**attempt)
             return work()
 
-    def attempt(self, work: Callable[[], Result]) -> Outcome:
+    def attempt(self, work: Callable[[], Result]) -> CallResult:
         """Do something, and return what came of it instead of raising."""
         try:
-            return Outcome(self.run(work))
+            return CallResult(self.run(work))
         except Exception as error:  # noqa: BLE001 - whoever asked for it will be told
-            return Outcome(error=error)
+            return CallResult(error=error)
 
-    def write_together(self, works: Sequence[Callable[[], Result]]) -> list[Outcome]:
+    def write_together(self, works: Sequence[Callable[[], Result]]) -> list[CallResult]:
         """Do several things in one transaction, in their order; one that fails leaves no trace and the others stand.
 
         When this returns everything that has not failed is kept for good. Nearly always nothing fails, so it is tried
@@ -107,10 +107,10 @@ class Database:
             except _GivenUp:
                 self.when_undone()
             except StoreError as error:  # it could not even begin
-                return [Outcome(error=error) for _ in works]
+                return [CallResult(error=error) for _ in works]
         return [self.attempt(partial(self._alone, work)) for work in works]
 
-    def read_together(self, works: Sequence[Callable[[], Result]]) -> list[Outcome]:
+    def read_together(self, works: Sequence[Callable[[], Result]]) -> list[CallResult]:
         """Look at several things as they were at one moment."""
         if len(works) > 1:
             try:
@@ -120,8 +120,8 @@ class Database:
         return [self.attempt(work) for work in works]
 
     def _together(
-        self, begin: str, works: Iterable[Callable[[], Result]], one: Callable[[Callable[[], Result]], Outcome]
-    ) -> list[Outcome]:
+        self, begin: str, works: Iterable[Callable[[], Result]], one: Callable[[Callable[[], Result]], CallResult]
+    ) -> list[CallResult]:
         self.connection.execute(begin)
         try:
             out = [one(work) for work in works]
@@ -132,7 +132,7 @@ class Database:
             raise _GivenUp from error
         return out
 
-    def _apart(self, work: Callable[[], Result]) -> Outcome:
+    def _apart(self, work: Callable[[], Result]) -> CallResult:
         """Do one thing of a transaction; if it fails, only that is undone."""
         self.connection.execute("SAVEPOINT one")
         out = self._seen(work)
@@ -142,14 +142,14 @@ class Database:
         self.connection.execute("RELEASE one")
         return out
 
-    def _seen(self, work: Callable[[], Result]) -> Outcome:
+    def _seen(self, work: Callable[[], Result]) -> CallResult:
         try:
             with self._translated():
-                return Outcome(work())
+                return CallResult(work())
         except Exception as error:
             if isinstance(error.__cause__, sqlite3.OperationalError):  # of the file, not of this piece of work
                 raise
-            return Outcome(error=error)
+            return CallResult(error=error)
 
     def _alone(self, work: Callable[[], Result]) -> Result:
         """Hold the write lock for one thing: all of it is kept, or nothing."""
@@ -184,8 +184,8 @@ class Database:
             raise StoreError(f"cannot use the store {self.path}: {hint}") from error
 
 
-def _trusting(work: Callable[[], Result]) -> Outcome:
-    return Outcome(work())
+def _trusting(work: Callable[[], Result]) -> CallResult:
+    return CallResult(work())
 
 
 def _code(error: sqlite3.Error) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from holdfast.store.protocol import Transaction
+from holdfast.store.transaction import Transaction
 
 
 def escaped(text: str) -> str:

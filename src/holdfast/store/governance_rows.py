@@ -6,21 +6,22 @@ Values are kept as findings keep theirs, so that "not there" and digests come ba
 from __future__ import annotations
 
 from holdfast.model.json import Json
-from holdfast.store import address_ids, blobs, value_codec
+from holdfast.store import blobs, value_codec
 from holdfast.store.damage import undamaged
-from holdfast.store.protocol import (
+from holdfast.store.governance import (
     AcceptedValue,
     Approval,
-    CorrectedPath,
-    Correction,
     CorrectionOutcome,
+    CorrectionRecord,
+    PathCorrection,
     Pause,
     Quarantine,
 )
-from holdfast.store.rows import Row, packed, unpacked
+from holdfast.store.sqlite import address_ids
+from holdfast.store.sqlite.rows import Row, packed, unpacked
 
 
-def correction_row(number: int, correction: Correction) -> Row:
+def correction_row(number: int, correction: CorrectionRecord) -> Row:
     """Return a correction as a row."""
     paths = [[one.path, one.before, one.after, one.took, one.asked] for one in correction.paths]
     return (
@@ -39,17 +40,17 @@ def correction_row(number: int, correction: Correction) -> Row:
 
 
 @undamaged("correction")
-def correction_of(row: Row) -> Correction:
+def correction_of(row: Row) -> CorrectionRecord:
     """Return the correction of a row."""
     _, at, connection, kind, local, identity, action, reason, outcome, paths, pre_image, post_image, undoes, who = row
-    return Correction(
+    return CorrectionRecord(
         identity,
         address_ids.address_of(connection, kind, local),
         at,
         action,
         reason,
         CorrectionOutcome(outcome),
-        tuple(CorrectedPath(*one) for one in _read(paths)),
+        tuple(PathCorrection(*one) for one in _read(paths)),
         unpacked(pre_image),
         unpacked(post_image),
         undoes,

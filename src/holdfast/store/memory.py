@@ -21,41 +21,45 @@ from holdfast.model.finding import Finding
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status
 from holdfast.store import audit_chain, blobs, escape
-from holdfast.store.protocol import (
-    CLOCK_SLACK_SECONDS,
-    REVISIONS_KEPT,
-    UNCHECKED,
+from holdfast.store.governance import (
     AcceptedValue,
     Approval,
     BudgetSpent,
+    CorrectionOutcome,
+    CorrectionRecord,
+    Pause,
+    Quarantine,
+)
+from holdfast.store.records import (
+    REVISIONS_KEPT,
+    AppliedRevision,
     ChainedEvent,
     Claim,
     ClaimLost,
-    Correction,
-    CorrectionOutcome,
     DecisionRecord,
-    Digest,
     FindingRecord,
-    Operation,
-    Pause,
-    Quarantine,
-    ResourceState,
-    Revision,
-    Settled,
-    StatusCounts,
-    Transaction,
-    UnchangedCheck,
     VersionConflict,
     VersionedRecord,
+    WriteOperation,
 )
 from holdfast.store.schedule import earlier
+from holdfast.store.state import (
+    CLOCK_SLACK_SECONDS,
+    UNCHECKED,
+    Digest,
+    ResourceState,
+    StatusCounts,
+    UnchangedCheck,
+    UnchangedResource,
+)
+from holdfast.store.transaction import Transaction
 
-Record = TypeVar("Record", Correction, Approval, Quarantine, AcceptedValue)
+Record = TypeVar("Record", CorrectionRecord, Approval, Quarantine, AcceptedValue)
 
 _REVERTING = ("drift", "missing", "conflict")
 
 
-class MemoryStore:
+class SqliteStore:
     """Implements `base.Store` with dictionaries; no method waits, so each is atomic among tasks."""
 
     def __init__(self) -> None:
@@ -64,11 +68,11 @@ class MemoryStore:
         self._claims: dict[Address, Claim] = {}  # held ones
         self._fences: dict[Address, int] = {}  # of all claims there ever were
         self._findings: dict[Address, list[FindingRecord]] = {}
-        self._revisions: dict[Address, dict[int, Revision]] = {}
+        self._revisions: dict[Address, dict[int, AppliedRevision]] = {}
         self._decisions: dict[str, DecisionRecord] = {}
         self._newest: dict[Address, DecisionRecord] = {}
-        self._operations: dict[str, Operation] = {}
-        self._corrections: dict[str, Correction] = {}
+        self._operations: dict[str, WriteOperation] = {}
+        self._corrections: dict[str, CorrectionRecord] = {}
         self._charges: dict[str, dict[str, float]] = {}  # bucket -> correction -> time
         self._pauses: dict[str, Pause] = {}
         self._approvals: dict[str, Approval] = {}
@@ -183,8 +187,8 @@ class MemoryStore:
         for claim in (each for each in claims if not self._is_held(each)):
             raise ClaimLost(f"another worker has claimed {claim.address} since; nothing was recorded")
 
-    def _new_revisions(self, facts: Transaction) -> list[Revision]:
-        new: dict[tuple[Address, int], Revision] = {}
+    def _new_revisions(self, facts: Transaction) -> list[AppliedRevision]:
+        new: dict[tuple[Address, int], AppliedRevision] = {}
         for revision in facts.revisions:
             address, number = revision.address, revision.number
             kept = {} if address in facts.forgotten else self._revisions.get(address, {})
@@ -350,11 +354,11 @@ class MemoryStore:
             if connection in (None, address.connection) and kind in (None, address.kind) and address in self._states:
                 yield _own(self._states[address])
 
-    async def settled(self, connection: str, kind: str, listed: Sequence[tuple[str, str]]) -> list[Settled]:
+    async def settled(self, connection: str, kind: str, listed: Sequence[tuple[str, str]]) -> list[UnchangedResource]:
         """Return what is at rest and unmoved; of a thing listed twice the later digest counts."""
         digests = dict(listed)
         return [
-            Settled(state.address, state.schedule.resync_seconds)
+            UnchangedResource(state.address, state.schedule.resync_seconds)
             async for state in self.all_states(connection=connection, kind=kind)
             if state.observed.provider_id in digests
             and digests[state.observed.provider_id] == state.observed.raw_digest
@@ -423,7 +427,7 @@ class MemoryStore:
         """Return the open findings of many resources; one without any is not in the answer."""
         return {one: copy.deepcopy(self._findings[one]) for one in addresses if one in self._findings}
 
-    async def revisions(self, address: Address) -> list[Revision]:
+    async def revisions(self, address: Address) -> list[AppliedRevision]:
         """Return revisions, newest first."""
         kept = self._revisions.get(address, {})
         return [kept[number] for number in sorted(kept, reverse=True)]
@@ -437,7 +441,7 @@ class MemoryStore:
         """Return one decision."""
         return self._decisions.get(decision_id)
 
-    async def operations(self, address: Address | None = None) -> list[Operation]:
+    async def operations(self, address: Address | None = None) -> list[WriteOperation]:
         """Return writes in flight, oldest first."""
         chosen = [one for one in self._operations.values() if address in (None, one.address)]
         return copy.deepcopy(sorted(chosen, key=lambda operation: operation.started_at))
@@ -446,17 +450,17 @@ class MemoryStore:
 
     async def corrections(
         self, addresses: Sequence[Address] | None = None, *, since: float | None = None, limit: int | None = None
-    ) -> list[Correction]:
+    ) -> list[CorrectionRecord]:
         """Return corrections, newest first; of those of one time, the last recorded first."""
         recorded = reversed([one for one in self._corrections.values() if since is None or one.at >= since])
         return copy.deepcopy(sorted(_of(addresses, recorded), key=lambda one: one.at, reverse=True)[:limit])
 
-    async def reverts(self, since: float) -> list[Correction]:
+    async def reverts(self, since: float) -> list[CorrectionRecord]:
         """Return the corrections of drift, conflict or absence since a time, newest first."""
         found = await self.corrections(since=since)
         return [one for one in found if one.reason in _REVERTING and one.outcome is not CorrectionOutcome.FAILED]
 
-    async def correction(self, correction_id: str) -> Correction | None:
+    async def correction(self, correction_id: str) -> CorrectionRecord | None:
         """Return one correction."""
         return copy.deepcopy(self._corrections.get(correction_id))
 

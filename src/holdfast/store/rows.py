@@ -17,23 +17,26 @@ from holdfast.model.finding import Finding
 from holdfast.model.json import Json
 from holdfast.model.resource import Origin
 from holdfast.model.verdict import Status
-from holdfast.store import address_ids, audit_chain, blobs, value_codec
+from holdfast.store import audit_chain, blobs, value_codec
 from holdfast.store.audit_chain import Link
 from holdfast.store.blobs import pack_digest, unpack_digest
 from holdfast.store.damage import undamaged
-from holdfast.store.protocol import (
-    Applied,
+from holdfast.store.records import (
+    AppliedRevision,
     ChainedEvent,
     DecisionRecord,
-    Declared,
-    Digest,
     FindingRecord,
-    Observed,
-    Operation,
+    OperationStep,
+    WriteOperation,
+)
+from holdfast.store.sqlite import address_ids
+from holdfast.store.state import (
+    AppliedState,
+    DeclaredState,
+    Digest,
+    ObservedState,
     ResourceState,
-    Revision,
-    Schedule,
-    Step,
+    ScheduleState,
     UnchangedCheck,
 )
 
@@ -196,8 +199,8 @@ def state_of(row: Row) -> ResourceState:
     wanted, settled = unpacked(desired), unpacked(baseline)
     return ResourceState(
         address_ids.address_of(connection, kind, local),
-        Declared(provider, generation, wanted, labels, options, tuple(depends_on), source),
-        Applied(
+        DeclaredState(provider, generation, wanted, labels, options, tuple(depends_on), source),
+        AppliedState(
             wanted if applied == _SAME else unpacked(applied),
             applied_revision,
             settled,
@@ -208,7 +211,7 @@ def state_of(row: Row) -> ResourceState:
             settle_until,
             _ORIGINS[origin],
         ),
-        Observed(
+        ObservedState(
             settled if observed == _SAME else unpacked(observed),
             provider_id,
             etag,
@@ -220,7 +223,7 @@ def state_of(row: Row) -> ResourceState:
             tuple((because, path, note) for because, path, note in more.get("suppressed", ())),
             more.get("missing_checks", 1),
         ),
-        Schedule(checked_at, good_at, resync_seconds, due_at, failures, terminal, requested, handled),
+        ScheduleState(checked_at, good_at, resync_seconds, due_at, failures, terminal, requested, handled),
     )
 
 
@@ -245,16 +248,16 @@ def findings_by_address(found: Iterable[Row]) -> dict[Address, list[FindingRecor
     return out
 
 
-def revision_row(number: int, revision: Revision) -> Row:
+def revision_row(number: int, revision: AppliedRevision) -> Row:
     """Return a revision as a row."""
     return number, revision.number, pack_digest(revision.document), pack_digest(revision.stamp), revision.at
 
 
 @undamaged("revision")
-def revision_of(address: Address, row: Row) -> Revision:
+def revision_of(address: Address, row: Row) -> AppliedRevision:
     """Return the revision of a row."""
     number, document, stamp, at = row
-    return Revision(address, number, Digest(unpack_digest(document)), unpack_digest(stamp), at)
+    return AppliedRevision(address, number, Digest(unpack_digest(document)), unpack_digest(stamp), at)
 
 
 def decision_row(number: int, decision: DecisionRecord) -> Row:
@@ -280,7 +283,7 @@ def decision_of(row: Row) -> DecisionRecord:
     )
 
 
-def operation_row(number: int, operation: Operation) -> Row:
+def operation_row(number: int, operation: WriteOperation) -> Row:
     """Return a write in flight as a row."""
     drift = [value_codec.encode_finding(finding) for finding in operation.drift]
     return (
@@ -301,15 +304,15 @@ def operation_row(number: int, operation: Operation) -> Row:
 
 
 @undamaged("operation")
-def operation_of(row: Row) -> Operation:
+def operation_of(row: Row) -> WriteOperation:
     """Return the write in flight of a row."""
     identity, connection, kind, local, action, step, phase, started_at, poll_at, attempts, *rest = row
     desired, pre_image, decision, drift, token = rest
-    return Operation(
+    return WriteOperation(
         id=identity,
         address=address_ids.address_of(connection, kind, local),
         action=action,
-        step=Step(step),
+        step=OperationStep(step),
         started_at=started_at,
         desired=unpacked(desired),
         pre_image=unpacked(pre_image),

@@ -26,34 +26,26 @@ from holdfast.model.address import Address
 from holdfast.model.audit import AuditHead
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status
-from holdfast.store import blobs, escape, governance_rows, migrations, rows, transaction_writer, versioned_records
-from holdfast.store.address_ids import Names, address_of, text_of
-from holdfast.store.audit_trail import PAGE, AuditTrail
-from holdfast.store.call_batching import Gathering, Outcome
+from holdfast.store import blobs, escape, versioned_records
 from holdfast.store.damage import DocumentLost
-from holdfast.store.database import Database
-from holdfast.store.protocol import (
-    CLOCK_SLACK_SECONDS,
-    UNCHECKED,
-    AcceptedValue,
-    Approval,
+from holdfast.store.governance import AcceptedValue, Approval, CorrectionRecord, Pause, Quarantine
+from holdfast.store.records import (
+    AppliedRevision,
     ChainedEvent,
     Claim,
-    Correction,
     DecisionRecord,
-    Digest,
     FindingRecord,
-    Operation,
-    Pause,
-    Quarantine,
-    ResourceState,
-    Revision,
-    Settled,
-    StatusCounts,
-    Transaction,
     VersionedRecord,
+    WriteOperation,
 )
-from holdfast.store.statements import SQL, in_lists, sized
+from holdfast.store.sqlite import governance_rows, migrations, rows, transaction_writer
+from holdfast.store.sqlite.address_ids import AddressIds, address_of, text_of
+from holdfast.store.sqlite.audit_trail import PAGE, AuditTrail
+from holdfast.store.sqlite.call_batching import CallBatcher, CallResult
+from holdfast.store.sqlite.database import Database
+from holdfast.store.sqlite.statements import SQL, in_lists, sized
+from holdfast.store.state import CLOCK_SLACK_SECONDS, UNCHECKED, Digest, ResourceState, StatusCounts, UnchangedResource
+from holdfast.store.transaction import Transaction
 
 Result = TypeVar("Result")
 
@@ -68,9 +60,9 @@ class SqliteStore:
         self._database = database
         self._connection = database.connection
         self._worker = worker
-        self._names = Names(database.connection)
+        self._names = AddressIds(database.connection)
         database.when_undone = self._names.forget
-        self._gathering = Gathering(worker, self._read_together, database.write_together)
+        self._gathering = CallBatcher(worker, self._read_together, database.write_together)
         self._asked: dict[str, list[rows.Row]] = {}  # what the visit under way has read that depends on nothing
         self._trail = AuditTrail(self._select_named)
         self._is_closed = False
@@ -121,7 +113,7 @@ class SqliteStore:
             raise StoreError(f"the store {self._database.path} is closed")
         return await self._gathering.call(work, writes=writes)
 
-    def _read_together(self, works: Sequence[Callable[[], object]]) -> list[Outcome]:
+    def _read_together(self, works: Sequence[Callable[[], object]]) -> list[CallResult]:
         self._asked.clear()
         return self._database.read_together(works)
 
@@ -228,13 +220,13 @@ class SqliteStore:
                     for row in page:
                         yield rows.state_of(row)
 
-    async def settled(self, connection: str, kind: str, listed: Sequence[tuple[str, str]]) -> list[Settled]:
+    async def settled(self, connection: str, kind: str, listed: Sequence[tuple[str, str]]) -> list[UnchangedResource]:
         """Return what is at rest and unmoved; of a thing listed twice the later digest counts."""
         digests = {provider_id: blobs.pack_digest(digest) for provider_id, digest in listed}
 
-        def read() -> list[Settled]:
+        def read() -> list[UnchangedResource]:
             return [
-                Settled(address_of(connection, kind, local), resync_seconds)
+                UnchangedResource(address_of(connection, kind, local), resync_seconds)
                 for (family,) in self._select("find_family", connection, kind)
                 for chunk in in_lists(list(digests))
                 for local, provider_id, digest, resync_seconds in self._connection.execute(
@@ -318,10 +310,10 @@ class SqliteStore:
         """Return the open findings of many resources; one without any is not in the answer."""
         return rows.findings_by_address(await self._of_many("findings", addresses))
 
-    async def revisions(self, address: Address) -> list[Revision]:
+    async def revisions(self, address: Address) -> list[AppliedRevision]:
         """Return revisions, newest first."""
 
-        def read() -> list[Revision]:
+        def read() -> list[AppliedRevision]:
             return [
                 rows.revision_of(address, row) for row in self._select("revisions", self._names.find(text_of(address)))
             ]
@@ -337,7 +329,7 @@ class SqliteStore:
         found = await self._run(lambda: self._select("decision", decision_id))
         return rows.decision_of(found[0]) if found else None
 
-    async def operations(self, address: Address | None = None) -> list[Operation]:
+    async def operations(self, address: Address | None = None) -> list[WriteOperation]:
         """Return writes in flight, oldest first."""
         return [rows.operation_of(row) for row in await self._of("operations", address)]
 
@@ -383,18 +375,18 @@ class SqliteStore:
 
     async def corrections(
         self, addresses: Sequence[Address] | None = None, *, since: float | None = None, limit: int | None = None
-    ) -> list[Correction]:
+    ) -> list[CorrectionRecord]:
         """Return corrections, newest first; of those of one time, the last recorded first."""
         values = (-math.inf if since is None else since, -1 if limit is None else limit)
         found = await self._of_many("corrections", addresses, *values)
         found.sort(key=itemgetter(1, 0), reverse=True)  # each list is in order, but there may be several
         return [governance_rows.correction_of(row) for row in found[:limit]]
 
-    async def reverts(self, since: float) -> list[Correction]:
+    async def reverts(self, since: float) -> list[CorrectionRecord]:
         """Return the corrections of drift, conflict or absence since a time, newest first."""
         return [governance_rows.correction_of(row) for row in await self._run(lambda: self._select("reverts", since))]
 
-    async def correction(self, correction_id: str) -> Correction | None:
+    async def correction(self, correction_id: str) -> CorrectionRecord | None:
         """Return one correction."""
         found = await self._run(lambda: self._select("correction", correction_id))
         return governance_rows.correction_of(found[0]) if found else None

@@ -16,21 +16,15 @@ from holdfast.compare.paths import format_path
 from holdfast.errors import StoreError
 from holdfast.model.address import Address
 from holdfast.model.budget_charge import BudgetCharge
-from holdfast.store import audit_chain, blobs, governance_rows, rows, versioned_records
-from holdfast.store.address_ids import Names, text_of
-from holdfast.store.protocol import (
-    REVISIONS_KEPT,
-    BudgetSpent,
-    ClaimLost,
-    DecisionRecord,
-    Digest,
-    Event,
-    ResourceState,
-    Transaction,
-    VersionConflict,
-)
+from holdfast.store import audit_chain, blobs, versioned_records
+from holdfast.store.governance import BudgetSpent
+from holdfast.store.records import REVISIONS_KEPT, AuditEvent, ClaimLost, DecisionRecord, VersionConflict
 from holdfast.store.schedule import earlier
-from holdfast.store.statements import SQL, in_lists, sized
+from holdfast.store.sqlite import governance_rows, rows
+from holdfast.store.sqlite.address_ids import AddressIds, text_of
+from holdfast.store.sqlite.statements import SQL, in_lists, sized
+from holdfast.store.state import Digest, ResourceState
+from holdfast.store.transaction import Transaction
 
 _FORGET: Final = (
     "forget_detail",
@@ -70,7 +64,7 @@ class Prepared:
 
     facts: Transaction
     documents: list[tuple[bytes | str, bytes]]
-    events: list[tuple[Event, bytes]]
+    events: list[tuple[AuditEvent, bytes]]
 
 
 def prepare(connection: sqlite3.Connection, facts: Transaction) -> Prepared:
@@ -98,7 +92,7 @@ def _with_schedule(state: ResourceState, **changes: Any) -> ResourceState:  # no
 class Committer:
     """Writes one prepared transaction; runs inside the caller's BEGIN and COMMIT."""
 
-    def __init__(self, connection: sqlite3.Connection, names: Names, prepared: Prepared) -> None:
+    def __init__(self, connection: sqlite3.Connection, names: AddressIds, prepared: Prepared) -> None:
         self._connection = connection
         self._names = names
         self._facts = prepared.facts

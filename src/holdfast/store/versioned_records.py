@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from holdfast.store import blobs, value_codec
 from holdfast.store.damage import undamaged
-from holdfast.store.protocol import VersionedRecord
-from holdfast.store.rows import Row
+from holdfast.store.records import VersionedRecord
+from holdfast.store.sqlite.rows import Row
 
 
 def row(record: VersionedRecord) -> Row:

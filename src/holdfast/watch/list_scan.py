@@ -18,7 +18,9 @@ from holdfast.providers.protocol import ItemFailed, ReadFailed
 from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.connections import Connections
 from holdfast.reconcile.rate_limit import CallKind
-from holdfast.store.protocol import PartialUpdates, Store, Transaction, UnchangedCheck
+from holdfast.store.protocol import Store
+from holdfast.store.state import UnchangedCheck
+from holdfast.store.transaction import PartialUpdates, Transaction
 
 BATCH = 1000
 
@@ -67,7 +69,7 @@ class ListScanner:
     async def closer(self, connection: str, kind: str, swept: ListScan) -> AsyncIterator[list[Address]]:
         """Go through what the sweep did not settle, batch by batch."""
         batch: list[Address] = []
-        async for address in self.store.unlooked(connection, kind, swept.began_at, self.clock.now()):
+        async for address in self.store.unchecked(connection, kind, swept.began_at, self.clock.now()):
             batch.append(address)
             if len(batch) >= BATCH:
                 yield batch
@@ -76,7 +78,7 @@ class ListScanner:
             yield batch
 
     async def _note(self, connection: str, kind: str, page: list[tuple[str, str]], out: ListScan) -> None:
-        settled = await self.store.settled(connection, kind, _told_once(page))
+        settled = await self.store.find_unchanged(connection, kind, _told_once(page))
         now = out.began_at
         touched = [
             UnchangedCheck(

@@ -20,7 +20,9 @@ from holdfast.reconcile import unchecked
 from holdfast.reconcile.action_result import ActionOutcome, ActionResult
 from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.report import RunReport
-from holdfast.store.protocol import PartialUpdates, Request, Store, Transaction
+from holdfast.store.protocol import Store
+from holdfast.store.state import CheckRequest
+from holdfast.store.transaction import PartialUpdates, Transaction
 from holdfast.watch.list_scan import ListScanner
 
 BATCH = 500
@@ -165,7 +167,7 @@ class ResyncLoop:
     async def mend_schedule(self) -> None:
         """Make due what seems to have been checked later than now, because the clock was set back since."""
         now = self.clock.now()
-        while batch := await self.store.ahead(now + CLOCK_TOLERANCE_SECONDS, BATCH):
+        while batch := await self.store.checked_in_future(now + CLOCK_TOLERANCE_SECONDS, BATCH):
             await unchecked.set_back(self.store, batch, now)
 
     async def _swept(self, connection: str, kind: str, group: Collection[Address]) -> bool:
@@ -246,7 +248,7 @@ class ResyncLoop:
     async def spread_backlog(self) -> None:
         """After a restart, spread what is overdue over a while instead of reading it all in the first second."""
         now = self.clock.now()
-        overdue = (await self.store.tally(now)).overdue
+        overdue = (await self.store.count_statuses(now)).overdue
         if overdue < BACKLOG:
             return
         times = resync_schedule.spread(overdue, now + 0.001, SPREAD_SECONDS, self.random01())
@@ -289,6 +291,6 @@ async def request(store: Store, addresses: list[Address], token: str, now: float
     states = await store.states(addresses)
     if states:
         await store.commit(
-            Transaction(updates=PartialUpdates(requested=[Request(address, token, now) for address in states]))
+            Transaction(updates=PartialUpdates(requested=[CheckRequest(address, token, now) for address in states]))
         )
     return len(states)

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
 from holdfast.testing.rest_server import RestServer, Shape
 from tests.acceptance.promises import serving
 from tests.acceptance.test_commands import run

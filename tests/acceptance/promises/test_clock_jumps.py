@@ -71,10 +71,10 @@ def test_what_was_checked_later_than_now_is_stale_and_overdue():
         bench = Bench()
         declared = fleet(3)
         await bench.apply(declared)
-        assert (await bench.store.tally(bench.clock.now())).overdue == 0
+        assert (await bench.store.count_statuses(bench.clock.now())).overdue == 0
         bench.clock.advance(-3 * HOURS)
         now = bench.clock.now()
-        assert (await bench.store.tally(now)).overdue == 3
+        assert (await bench.store.count_statuses(now)).overdue == 3
         states = (await bench.store.states([each.address for each in declared])).values()
         assert [(resources.is_stale(state, now), resources.is_overdue(state, now)) for state in states] == [
             (True, True)

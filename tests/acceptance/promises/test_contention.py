@@ -10,7 +10,7 @@ import pytest
 from holdfast.model.condition import ConditionType
 from holdfast.model.verdict import Status
 from holdfast.reconcile.policy_evaluation import PolicyRules
-from holdfast.store.protocol import ResourceState
+from holdfast.store.state import ResourceState
 from tests.unit.reconcile.fixtures import Bench, declare
 
 PERIODS = {"10m": 600, "30m": 1800, "1h": 3600, "10h": 36_000, "3d": 3 * 86_400}

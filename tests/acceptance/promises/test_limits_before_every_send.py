@@ -14,7 +14,8 @@ from holdfast.reconcile.connections import WritableConnections
 from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.reconcile.rate_limit import RateLimits
 from holdfast.reconcile.report import RunReport
-from holdfast.store.protocol import GovernanceChanges, Pause, Transaction
+from holdfast.store.governance import Pause
+from holdfast.store.transaction import GovernanceChanges, Transaction
 from holdfast.testing import virtual_time
 from holdfast.testing.virtual_time import VirtualClock
 from holdfast.watch.list_scan import ListScanner

@@ -13,7 +13,8 @@ from holdfast.policy.correction_limits import CorrectionRules
 from holdfast.reconcile.check import check_resources
 from holdfast.reconcile.mass_drift_scan import Scheduled
 from holdfast.reconcile.policy_evaluation import PolicyRules
-from holdfast.store.protocol import Approval, GovernanceChanges, PartialUpdates, Transaction
+from holdfast.store.governance import Approval
+from holdfast.store.transaction import GovernanceChanges, PartialUpdates, Transaction
 from holdfast.watch.list_scan import ListScanner
 from holdfast.watch.loop import ResyncLoop
 from tests.unit.reconcile.fixtures import Bench, declare

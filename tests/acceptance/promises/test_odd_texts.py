@@ -10,9 +10,8 @@ from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.model.verdict import Status
 from holdfast.model.write_result import WriteError, WriteFailure
 from holdfast.reconcile.action_result import ActionOutcome
-from holdfast.store.memory import MemoryStore
 from holdfast.store.protocol import Store
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
 from tests.unit.reconcile.fixtures import Bench, declare
 
 ODD = "said \ud800 it"
@@ -21,7 +20,7 @@ ODD = "said \ud800 it"
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
 def test_an_error_with_a_lone_surrogate_is_recorded_and_the_others_go_on(kind, tmp_path):
     async def whole() -> None:
-        store: Store = MemoryStore() if kind == "memory" else await SqliteStore.open(tmp_path / "s.db")
+        store: Store = SqliteStore.in_memory() if kind == "memory" else await SqliteStore.open(tmp_path / "s.db")
         bench = Bench(store=store, lists=False)
         fleet = [declare(f"n{number}", {"color": "red"}) for number in range(3)]
         bench.live.faults.append(

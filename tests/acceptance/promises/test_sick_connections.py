@@ -25,7 +25,7 @@ from holdfast.reconcile.connections import WritableConnections
 from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
 from holdfast.reconcile.write import ResourceWriter
-from holdfast.store.memory import MemoryStore
+from holdfast.store.sqlite.store import SqliteStore
 from holdfast.testing import virtual_time
 from holdfast.testing.memory import MemoryProvider, MemoryWorld
 from holdfast.testing.virtual_time import VirtualClock
@@ -78,7 +78,7 @@ class Two:
 
     good: MemoryWorld = field(default_factory=MemoryWorld)
     bad: MemoryWorld = field(default_factory=MemoryWorld)
-    store: MemoryStore = field(default_factory=MemoryStore)
+    store: SqliteStore = field(default_factory=SqliteStore.in_memory)
     clock: VirtualClock = field(default_factory=VirtualClock)
 
     def __post_init__(self) -> None:

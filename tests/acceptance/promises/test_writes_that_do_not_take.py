@@ -12,7 +12,7 @@ import pytest
 from holdfast.model.decision import Action
 from holdfast.model.resource import Import
 from holdfast.model.verdict import Status
-from holdfast.store.protocol import CorrectionOutcome
+from holdfast.store.governance import CorrectionOutcome
 from holdfast.testing.rest_server import Shape
 from tests.acceptance.promises import serving
 from tests.acceptance.test_commands import run

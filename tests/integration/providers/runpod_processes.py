@@ -10,8 +10,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from holdfast.store.protocol import Operation, ResourceState
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.records import WriteOperation
+from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.state import ResourceState
 from holdfast_emulators.runpod import RunPodServer
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -60,10 +61,10 @@ def deployed(folder: Path, server: RunPodServer, fields: dict[str, Any], ahead: 
     return said
 
 
-def left(folder: Path) -> tuple[list[ResourceState], list[Operation]]:
+def left(folder: Path) -> tuple[list[ResourceState], list[WriteOperation]]:
     """Return the records and the unfinished writes of a folder; the audit trail must be whole."""
 
-    async def look() -> tuple[list[ResourceState], list[Operation]]:
+    async def look() -> tuple[list[ResourceState], list[WriteOperation]]:
         store = await SqliteStore.open(folder / ".holdfast/holdfast.db")
         try:
             await store.verify_chain()

@@ -18,8 +18,8 @@ from typing import Any
 
 from holdfast.model.json import Json
 from holdfast.reconcile.action_result import ActionOutcome
-from holdfast.store.protocol import Transaction
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.transaction import Transaction
 from holdfast.testing.memory import MemoryWorld
 from tests.unit.reconcile.fixtures import Bench, declare
 

@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 from holdfast.store import blobs
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
 from tests.integration.store import worker
 from tests.integration.store.test_processes import looked_at, started
 from tests.unit.store.examples import listed

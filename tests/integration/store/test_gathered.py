@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
 from tests.integration.store import worker
 from tests.integration.store.test_processes import looked_at, started, together
 from tests.unit.store.examples import listed

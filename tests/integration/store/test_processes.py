@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
-from holdfast.store.protocol import Revision
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.records import AppliedRevision
+from holdfast.store.sqlite.store import SqliteStore
 from tests.integration.store import worker
 from tests.unit.store.examples import listed
 
@@ -65,7 +65,7 @@ def test_processes_that_open_a_new_store_at_once_all_succeed_and_no_commit_is_lo
             len({(state.declared.provider, state.declared.generation) for state in states}) == 1
         )  # all from one transaction
         for owner in owners:
-            kept: list[Revision] = await store.revisions(worker.account(owner))
+            kept: list[AppliedRevision] = await store.revisions(worker.account(owner))
             assert [revision.number for revision in kept] == list(range(count, 0, -1))
             assert len(await store.documents([revision.document for revision in kept])) == count
 

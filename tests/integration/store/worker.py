@@ -14,18 +14,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 from holdfast.model.address import Address
 from holdfast.model.verdict import Status
 from holdfast.store import blobs
-from holdfast.store.protocol import (
-    ClaimLost,
-    Declared,
-    Event,
-    Observed,
-    ResourceState,
-    Revision,
-    Schedule,
-    Transaction,
-    WriteChanges,
-)
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.records import AppliedRevision, AuditEvent, ClaimLost
+from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.state import DeclaredState, ObservedState, ResourceState, ScheduleState
+from holdfast.store.transaction import Transaction, WriteChanges
 
 BATCH = 40  # facts of each sort in one transaction
 
@@ -50,18 +42,19 @@ def batch(owner: str, number: int) -> Transaction:
     states = [
         ResourceState(
             address(n),
-            declared=Declared(owner, generation=number, document=name),
-            observed=Observed(status=Status.IN_SYNC, reason="y" * n),
-            schedule=Schedule(due_at=float(number)),
+            declared=DeclaredState(owner, generation=number, document=name),
+            observed=ObservedState(status=Status.IN_SYNC, reason="y" * n),
+            schedule=ScheduleState(due_at=float(number)),
         )
         for n in range(BATCH)
     ]
     return Transaction(
         documents={name: data},
         states=states,
-        revisions=[Revision(account(owner), number, name, "stamp", float(number))],
+        revisions=[AppliedRevision(account(owner), number, name, "stamp", float(number))],
         events=[
-            Event(float(number), "batch", str(state.address), {"owner": owner, "batch": number}) for state in states
+            AuditEvent(float(number), "batch", str(state.address), {"owner": owner, "batch": number})
+            for state in states
         ],
     )
 
@@ -79,7 +72,9 @@ async def claim_all(store: SqliteStore, owner: str, count: int) -> None:
         claim = await store.claim(address(number), owner, now=0.0, until=1.0)
         if claim is not None:
             await store.commit(
-                Transaction(events=[Event(0.0, "won", owner)], writes=WriteChanges(fences={claim.address: claim.fence}))
+                Transaction(
+                    events=[AuditEvent(0.0, "won", owner)], writes=WriteChanges(fences={claim.address: claim.fence})
+                )
             )
             say("won", number, claim.fence)
     say("done")
@@ -98,8 +93,8 @@ async def count_up(store: SqliteStore, owner: str, count: int) -> None:
         try:
             await store.commit(
                 Transaction(
-                    states=[ResourceState(address(0), declared=Declared(owner, generation=value + 1))],
-                    events=[Event(now, "raised", owner, {"to": value + 1})],
+                    states=[ResourceState(address(0), declared=DeclaredState(owner, generation=value + 1))],
+                    events=[AuditEvent(now, "raised", owner, {"to": value + 1})],
                     writes=WriteChanges(fences={claim.address: claim.fence}),
                 )
             )
@@ -122,13 +117,13 @@ AT_ONCE = 60  # calls that are under way at the same time
 
 def numbered(owner: str, number: int) -> Transaction:
     """Return a small transaction: a state and an event with the same number."""
-    state = ResourceState(Address("prod", owner, f"n{number}"), declared=Declared(owner, generation=number))
-    return Transaction(states=[state], events=[Event(0.0, "numbered", str(state.address), {"n": number})])
+    state = ResourceState(Address("prod", owner, f"n{number}"), declared=DeclaredState(owner, generation=number))
+    return Transaction(states=[state], events=[AuditEvent(0.0, "numbered", str(state.address), {"n": number})])
 
 
 async def commit_at_once(store: SqliteStore, owner: str, count: int) -> None:
     """Commit numbered facts, many at a time, with one among them that has to fail every time."""
-    lost = Transaction(events=[Event(0.0, "lost", owner)], writes=WriteChanges(fences={address(0): 1000}))
+    lost = Transaction(events=[AuditEvent(0.0, "lost", owner)], writes=WriteChanges(fences={address(0): 1000}))
     for start in range(1, count + 1, AT_ONCE):
         numbers = range(start, min(start + AT_ONCE, count + 1))
         calls = [store.commit(numbered(owner, number)) for number in numbers]

@@ -10,8 +10,9 @@ from holdfast.model.json import Json
 from holdfast.model.verdict import Status
 from holdfast.providers.runpod import CpuLoadBalancerSlsResource, NetworkVolume, ServerlessEndpoint
 from holdfast.providers.runpod import declaration as runpod_declaring
-from holdfast.store.protocol import PartialUpdates, Request, Transaction
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.state import CheckRequest
+from holdfast.store.transaction import PartialUpdates, Transaction
 from holdfast_emulators.runpod import Fault
 from tests.unit.api.desk import Desk, at_desk, balancer
 
@@ -100,7 +101,7 @@ def test_a_look_that_somebody_asked_for_is_one(tmp_path):
     async def story(desk):
         await deployed(desk)
         store = await SqliteStore.open(desk.folder / ".holdfast/holdfast.db")
-        requests = [Request(state.address, "now", 0.0) async for state in store.all_states()]
+        requests = [CheckRequest(state.address, "now", 0.0) async for state in store.all_states()]
         await store.commit(Transaction(updates=PartialUpdates(requested=requests)))
         await store.close()
         return {each.verdict.reason for each in await desk.manager().check(*fleet())}

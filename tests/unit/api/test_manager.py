@@ -21,8 +21,9 @@ from holdfast.providers.runpod import (
     ServerlessResource,
 )
 from holdfast.reconcile.claims import CLAIM_SECONDS
-from holdfast.store.protocol import GovernanceChanges, Pause, Transaction
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.governance import Pause
+from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.transaction import GovernanceChanges, Transaction
 from holdfast_emulators.runpod import Fault, Wrong
 from tests.unit.api.desk import at_desk, balancer
 

@@ -15,7 +15,7 @@ from holdfast.model.confidence import Confidence
 from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.policy import cause_analysis
 from holdfast.policy.cause_analysis import Cause, Evidence, Onset
-from holdfast.store.protocol import CorrectedPath, Correction, CorrectionOutcome
+from holdfast.store.governance import CorrectionOutcome, CorrectionRecord, PathCorrection
 
 
 def finding(changed_by=ChangedBy.LIVE, cls=FindingClass.SPECIFIED, desired=1, baseline=1, observed=2, op=Op.CHANGED):
@@ -23,8 +23,8 @@ def finding(changed_by=ChangedBy.LIVE, cls=FindingClass.SPECIFIED, desired=1, ba
 
 
 def wrote(before, *, took, at=1.0, path="/size", outcome=CorrectionOutcome.INEFFECTIVE):
-    changed = CorrectedPath(path, before=before, after=1, took=took)
-    return Correction(f"c{at}", Address("a", "B", "c"), at, "update", "drift", outcome, (changed,))
+    changed = PathCorrection(path, before=before, after=1, took=took)
+    return CorrectionRecord(f"c{at}", Address("a", "B", "c"), at, "update", "drift", outcome, (changed,))
 
 
 FAILED = wrote(2, took=False)

@@ -15,7 +15,7 @@ from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.verdict import Status, Verdict
 from holdfast.policy import contention_rules, write_history
 from holdfast.policy.contention_rules import Contention, ContentionRules
-from holdfast.store.protocol import CorrectedPath, Correction, CorrectionOutcome
+from holdfast.store.governance import CorrectionOutcome, CorrectionRecord, PathCorrection
 from tests import strategies
 
 WIDGET = Address("api", "Widget", "a")
@@ -28,8 +28,8 @@ def finding(path, changed_by=ChangedBy.LIVE):
 
 
 def correction(at, *changed, outcome=CorrectionOutcome.DONE, reason="drift", undoes=None, address=WIDGET):
-    changed = changed or (CorrectedPath("/size", before=9, after=1),)
-    return Correction(f"c{at}", address, at, "update", reason, outcome, tuple(changed), undoes=undoes)
+    changed = changed or (PathCorrection("/size", before=9, after=1),)
+    return CorrectionRecord(f"c{at}", address, at, "update", reason, outcome, tuple(changed), undoes=undoes)
 
 
 def fought(findings, past, rules=RULES, period=0.0):
@@ -50,9 +50,9 @@ def put_back(*times, **given):
 
 def test_a_path_put_back_often_and_moved_again_is_a_contention_with_its_rhythm_and_both_values():
     past = [
-        correction(7000.0, CorrectedPath("/size", before=9, after=1)),
-        correction(7600.0, CorrectedPath("/size", before=8, after=1), CorrectedPath("/name", "x", "y")),
-        correction(8200.0, CorrectedPath("/size", before=9, after=1)),
+        correction(7000.0, PathCorrection("/size", before=9, after=1)),
+        correction(7600.0, PathCorrection("/size", before=8, after=1), PathCorrection("/name", "x", "y")),
+        correction(8200.0, PathCorrection("/size", before=9, after=1)),
     ]
     found = fought([finding("/size"), finding("/name")], past, RULES)
     assert found == [Contention("/size", 3, 7000.0, 8200.0, 600.0, ours=1, theirs=(9, 8))]
@@ -76,11 +76,11 @@ def test_a_path_put_back_often_and_moved_again_is_a_contention_with_its_rhythm_a
             put_back(9000.0, 9500.0) + put_back(9900.0, outcome=CorrectionOutcome.INEFFECTIVE),
             True,
         ),  # it took at this path
-        ([*put_back(9000.0, 9500.0), correction(9900.0, CorrectedPath("/size", 9, 1, took=False))], False),
+        ([*put_back(9000.0, 9500.0), correction(9900.0, PathCorrection("/size", 9, 1, took=False))], False),
         (put_back(9000.0, 9500.0) + put_back(9900.0, reason="intent"), False),
         (put_back(9000.0, 9500.0) + put_back(9900.0, reason="conflict"), True),
         (put_back(9000.0, 9500.0) + put_back(9900.0, undoes="c1"), False),
-        ([*put_back(9000.0, 9500.0), correction(9900.0, CorrectedPath("/size", 9, 1, asked=True))], False),
+        ([*put_back(9000.0, 9500.0), correction(9900.0, PathCorrection("/size", 9, 1, asked=True))], False),
         ([*put_back(9000.0, 9500.0, 9900.0), *put_back(9950.0, reason="intent")], False),  # a person has decided
     ],
 )
@@ -98,7 +98,7 @@ def test_only_what_has_drifted_again_is_fought_over():
 
 def test_values_that_are_alike_in_python_but_not_in_json_are_told_apart():
     past = [
-        correction(9000.0 + i, CorrectedPath("/size", value, "ours"))
+        correction(9000.0 + i, PathCorrection("/size", value, "ours"))
         for i, value in enumerate([1, True, ABSENT, None, "absent", 1.0, {"a": [1]}, {"a": [1]}])
     ]
     (contention,) = fought([finding("/size")], past, RULES)
@@ -141,7 +141,7 @@ times = st.lists(st.floats(0, NOW), max_size=8)
 @given(times, st.integers(1, 5), st.randoms())
 def test_the_order_of_the_records_changes_nothing(at, reverts, chance):
     rules = ContentionRules(reverts=reverts)
-    past = [correction(when, CorrectedPath("/size", i, 1)) for i, when in enumerate(sorted(set(at)))]
+    past = [correction(when, PathCorrection("/size", i, 1)) for i, when in enumerate(sorted(set(at)))]
     shuffled = chance.sample(past, len(past))
     drifted = [finding("/size")]
     assert fought(drifted, shuffled, rules) == fought(drifted, past, rules)
@@ -175,7 +175,8 @@ def test_what_held_for_very_long_is_forgotten():
 
 def test_what_is_made_again_and_again_is_fought_over_as_a_whole():
     past = [
-        Correction(f"c{at}", WIDGET, at, "recreate", "missing", CorrectionOutcome.DONE) for at in (1.0, 601.0, 1201.0)
+        CorrectionRecord(f"c{at}", WIDGET, at, "recreate", "missing", CorrectionOutcome.DONE)
+        for at in (1.0, 601.0, 1201.0)
     ]
     put = write_history.in_sequence(past, 3600.0)
     (contention,) = contention_rules.contentions(contention_rules.moved_paths(Verdict(Status.MISSING, "")), put, RULES)
@@ -191,13 +192,13 @@ def test_a_wait_ends_within_an_hour_of_the_last_correction(at, backoff):
 def test_writes_that_did_not_take_are_counted_by_kind_and_path_with_any_element_of_a_list():
     other = Address("api", "Gadget", "b")
     past = [
-        correction(1.0, CorrectedPath("/rules[name=ssh]/port", took=False), CorrectedPath("/size", took=False)),
-        correction(2.0, CorrectedPath("/rules[name=web]/port", took=False), outcome=CorrectionOutcome.INEFFECTIVE),
-        correction(3.0, CorrectedPath("/rules/7/port", took=False)),
-        correction(4.0, CorrectedPath("/size", took=True)),
-        correction(5.0, CorrectedPath("/size", took=False), address=other, reason="intent"),
-        correction(6.0, CorrectedPath("/size", took=False), outcome=CorrectionOutcome.FAILED),
-        correction(7.0, CorrectedPath("/size", took=False), outcome=CorrectionOutcome.BEGUN),
+        correction(1.0, PathCorrection("/rules[name=ssh]/port", took=False), PathCorrection("/size", took=False)),
+        correction(2.0, PathCorrection("/rules[name=web]/port", took=False), outcome=CorrectionOutcome.INEFFECTIVE),
+        correction(3.0, PathCorrection("/rules/7/port", took=False)),
+        correction(4.0, PathCorrection("/size", took=True)),
+        correction(5.0, PathCorrection("/size", took=False), address=other, reason="intent"),
+        correction(6.0, PathCorrection("/size", took=False), outcome=CorrectionOutcome.FAILED),
+        correction(7.0, PathCorrection("/size", took=False), outcome=CorrectionOutcome.BEGUN),
     ]
     assert contention_rules.ineffective(past) == {
         ("Widget", "/rules[*]/port"): 2,

@@ -12,7 +12,7 @@ from holdfast.model.address import Address
 from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.policy import mass_drift
 from holdfast.policy.mass_drift import MassDrift, MassDriftGuard, MassDriftKind
-from holdfast.store.protocol import CorrectedPath, Correction
+from holdfast.store.governance import CorrectionRecord, PathCorrection
 
 GUARD = MassDriftGuard(share=0.3, at_least=10, identical=10)
 
@@ -120,8 +120,11 @@ def test_a_fleet_that_is_larger_than_its_count_does_no_harm():
 
 
 def put_back(count, path="/size", before=1, first=0):
-    changed = (CorrectedPath(path, before, 0),) if path else ()
-    return [Correction(f"c{i}", address(i), 0.0, "update", "drift", paths=changed) for i in range(first, first + count)]
+    changed = (PathCorrection(path, before, 0),) if path else ()
+    return [
+        CorrectionRecord(f"c{i}", address(i), 0.0, "update", "drift", paths=changed)
+        for i in range(first, first + count)
+    ]
 
 
 @pytest.mark.parametrize(

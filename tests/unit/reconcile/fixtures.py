@@ -33,9 +33,9 @@ KEY = b"a test key"
 
 
 def _memory_store() -> Store:
-    from holdfast.store.memory import MemoryStore
+    from holdfast.store.sqlite.store import SqliteStore
 
-    return MemoryStore()
+    return SqliteStore.in_memory()
 
 
 def declare(

@@ -12,7 +12,8 @@ from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
 from holdfast.model.verdict import Status
 from holdfast.reconcile.action_result import ActionResult
-from holdfast.store.protocol import Store, Transaction
+from holdfast.store.protocol import Store
+from holdfast.store.transaction import Transaction
 from tests.unit.reconcile.fixtures import Bench, declare
 
 PROFILE = "profile: test/thing\nversion: 1\nrules:\n  - {path: /kind, class: create_only}\n"

@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.remediation.core.alerts import Signal
-from holdfast.store.memory import MemoryStore
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
 from tests.unit.reconcile.fixtures import declare
 from tests.unit.reconcile.remedying import Ward
 
@@ -117,7 +116,7 @@ def plain(trail, ident):
 
 
 async def open_store(kind, folder):
-    return MemoryStore() if kind == "memory" else await SqliteStore.open(Path(folder) / "store.db")
+    return SqliteStore.in_memory() if kind == "memory" else await SqliteStore.open(Path(folder) / "store.db")
 
 
 async def one(kind, story, at=None, *, after=False):

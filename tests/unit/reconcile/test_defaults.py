@@ -65,7 +65,7 @@ def test_what_is_not_ours_is_held_to_its_declaration_and_no_more(given):
 
 
 def _forgotten(bench: Bench):
-    from holdfast.store.protocol import Transaction
+    from holdfast.store.transaction import Transaction
 
     return Transaction(forgotten=[declare("made", {}).address])
 

@@ -30,8 +30,8 @@ from holdfast.notify.sinks import SinkContext
 from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import Blocked
-from holdfast.store.protocol import Event
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.records import AuditEvent
+from holdfast.store.sqlite.store import SqliteStore
 from tests.unit.reconcile.fixtures import Bench, declare
 
 RED = declare("a", {"colour": "red", "size": 1}, resyncPeriod="1h")
@@ -585,7 +585,7 @@ def seen(state: str, was: Status | None) -> NotificationCandidates:
 
 @given(STATES)
 def test_each_trouble_is_told_once_between_two_ends_and_each_end_after_a_trouble(states):
-    trail: list[Event] = []
+    trail: list[AuditEvent] = []
     everyone = notify_spec.Sink("all", ToFile(Path("x")))
     was: Status | None = None
     told: set[str] = set()
@@ -597,11 +597,13 @@ def test_each_trouble_is_told_once_between_two_ends_and_each_end_after_a_trouble
             if notice.type is Type.DRIFT_RESOLVED:
                 assert told == set(notice.keys)
                 told = set()
-                trail.append(Event(at, rules.RESOLVED, str(A), {"sinks": ["all"]}))
+                trail.append(AuditEvent(at, rules.RESOLVED, str(A), {"sinks": ["all"]}))
             else:
                 assert notice.keys[0] not in told
                 told.add(notice.keys[0])
-                trail.append(Event(at, rules.SENT, str(A), {"sinks": ["all"], "key": notice.keys[0], "lasts": True}))
+                trail.append(
+                    AuditEvent(at, rules.SENT, str(A), {"sinks": ["all"], "key": notice.keys[0], "lasts": True})
+                )
         if state == "in_sync":
             assert not told
         was = Status(state.partition(":")[0])
@@ -614,7 +616,7 @@ def test_the_key_does_not_depend_on_the_order_of_paths(where):
 
 
 def test_what_another_sink_was_told_does_not_count():
-    sent = Event(1.0, rules.SENT, str(A), {"sinks": ["one"], "key": "k", "lasts": True})
+    sent = AuditEvent(1.0, rules.SENT, str(A), {"sinks": ["one"], "key": "k", "lasts": True})
     assert rules.told("one", [sent]) == DeliveryHistory(open={"k": 1.0}, times=Counter({"k": 1}))
     assert rules.told("other", [sent]) == DeliveryHistory()
 

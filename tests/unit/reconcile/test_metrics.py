@@ -25,26 +25,12 @@ from holdfast.policy.windows import Mode, Window
 from holdfast.rollouts import serialization
 from holdfast.rollouts.core.rollout_limits import RolloutLimits
 from holdfast.rollouts.core.templates import Compatibility, FieldClasses, Template
-from holdfast.store.memory import MemoryStore
-from holdfast.store.protocol import (
-    UNCHECKED,
-    Claim,
-    CorrectionOutcome,
-    Declared,
-    Event,
-    GovernanceChanges,
-    Observed,
-    Operation,
-    Pause,
-    Quarantine,
-    RecordChanges,
-    ResourceState,
-    Schedule,
-    Step,
-    Store,
-    Transaction,
-    WriteChanges,
-)
+from holdfast.store.governance import CorrectionOutcome, Pause, Quarantine
+from holdfast.store.protocol import Store
+from holdfast.store.records import AuditEvent, Claim, OperationStep, WriteOperation
+from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.state import UNCHECKED, DeclaredState, ObservedState, ResourceState, ScheduleState
+from holdfast.store.transaction import GovernanceChanges, RecordChanges, Transaction, WriteChanges
 from holdfast.testing.memory import once
 from tests.unit.reconcile.fixtures import Bench, declare
 from tests.unit.reconcile.group_fixtures import Nursery, template
@@ -90,12 +76,12 @@ class Read:
 
 def state(name: str, status: Status | None, **more) -> ResourceState:
     given = {"checked_at": NOW - 10, "good_at": NOW - 10, **more}
-    bare = ResourceState(Address("mem", "Thing", name), Declared("memory"), observed=Observed(status=status))
+    bare = ResourceState(Address("mem", "Thing", name), DeclaredState("memory"), observed=ObservedState(status=status))
     return changed_state(bare, **given)
 
 
-def stored(*states: ResourceState, **more) -> MemoryStore:
-    store = MemoryStore()
+def stored(*states: ResourceState, **more) -> SqliteStore:
+    store = SqliteStore.in_memory()
     run(store.commit(Transaction(states=list(states), **more)))
     return store
 
@@ -179,9 +165,9 @@ STATES = st.lists(
     st.builds(
         lambda connection, kind, number, status, good, resync, terminal: ResourceState(
             Address(connection, kind, f"n{number}"),
-            declared=Declared("memory"),
-            observed=Observed(status=status),
-            schedule=Schedule(good_at=good, resync_seconds=resync, terminal=terminal),
+            declared=DeclaredState("memory"),
+            observed=ObservedState(status=status),
+            schedule=ScheduleState(good_at=good, resync_seconds=resync, terminal=terminal),
         ),
         st.sampled_from(["a", 'b"\\', "c d"]),
         st.sampled_from(["X", "Y\n"]),
@@ -200,9 +186,9 @@ STATES = st.lists(
 def test_the_sum_over_statuses_is_the_number_of_resources_and_nothing_counts_more_than_that(states, format_):
     store = stored(*states)
     read = Read(store, format_=format_)
-    assert read.sum("holdfast_resources") == len(states) == run(store.tally(NOW)).total
-    assert read.sum("holdfast_overdue_resources") == run(store.tally(NOW)).overdue
-    for (connection, kind), size in run(store.sizes()).items():
+    assert read.sum("holdfast_resources") == len(states) == run(store.count_statuses(NOW)).total
+    assert read.sum("holdfast_overdue_resources") == run(store.count_statuses(NOW)).overdue
+    for (connection, kind), size in run(store.count_resources()).items():
         at = {"connection": connection, "kind": kind}
         assert read.sum("holdfast_resources", **at) == size >= read("holdfast_stale_resources", **at)
     unsure = [each for each in states if each.status in (None, Status.UNKNOWN)]
@@ -214,7 +200,7 @@ def test_a_thousand_resources_make_no_more_series_than_one():
         state(f"r{number}", list(Status)[number % 6], terminal="x" if number % 3 else None) for number in range(1000)
     ]
     found = {address.address: _findings(3) for address in many}
-    events = [Event(NOW, "check.status_changed", str(each.address)) for each in many]
+    events = [AuditEvent(NOW, "check.status_changed", str(each.address)) for each in many]
     store = stored(*many, findings=found, findings_at=NOW, events=events)
     few = stored(*many[:6], findings={each.address: _findings(3) for each in many[:6]}, findings_at=NOW, events=events)
     read = Read(store)
@@ -294,11 +280,13 @@ def test_counters_only_grow_over_applies_and_tell_how_writes_ended():
 
 
 def test_what_is_under_way_and_what_people_said():
-    store, address = MemoryStore(), Address("mem", "Thing", "a")
+    store, address = SqliteStore.in_memory(), Address("mem", "Thing", "a")
     run(
         store.commit(
             Transaction(
-                writes=WriteChanges(operations=[Operation("1", address, "update", Step.SENT, NOW - 40, None, None)]),
+                writes=WriteChanges(
+                    operations=[WriteOperation("1", address, "update", OperationStep.SENT, NOW - 40, None, None)]
+                ),
                 governance=GovernanceChanges(
                     pauses=[
                         Pause("", "ada", "all", NOW),
@@ -496,7 +484,7 @@ def test_names_are_as_prometheus_wants_them():
 
 
 def test_every_family_is_told_of_even_where_there_is_nothing():
-    text = Read(MemoryStore()).text
+    text = Read(SqliteStore.in_memory()).text
     for each in definitions.ALL:
         assert f"# TYPE {each.name} " in text
         assert f"# HELP {each.name} {each.text}\n" in text

@@ -20,7 +20,8 @@ from holdfast.policy.write_reasons import EVERY
 from holdfast.reconcile.action_result import ActionOutcome
 from holdfast.reconcile.finding_actions import reverted
 from holdfast.reconcile.policy_evaluation import PolicyRules
-from holdfast.store.protocol import Approval, CorrectionOutcome, GovernanceChanges, Pause, Transaction
+from holdfast.store.governance import Approval, CorrectionOutcome, Pause
+from holdfast.store.transaction import GovernanceChanges, Transaction
 from tests.unit.reconcile.fixtures import Bench, declare
 
 

@@ -21,7 +21,8 @@ from holdfast.remediation.core.past_attempts import AttemptLimits, Effect, Match
 from holdfast.remediation.core.records import Ending, Undo
 from holdfast.remediation.core.state import Phase
 from holdfast.remediation.intake import Refused
-from holdfast.store.protocol import Approval, CorrectionOutcome, GovernanceChanges, Pause, Transaction
+from holdfast.store.governance import Approval, CorrectionOutcome, Pause
+from holdfast.store.transaction import GovernanceChanges, Transaction
 from holdfast.testing.memory import once
 from tests.unit.reconcile.fixtures import declare
 from tests.unit.reconcile.remedying import TARGET, Ward

@@ -17,7 +17,7 @@ from holdfast.rollouts.core.requirements import Asks, Predicate
 from holdfast.rollouts.core.rollout_limits import RolloutLimits
 from holdfast.rollouts.core.template_schemes import ListKind
 from holdfast.rollouts.core.templates import FieldClasses, Method
-from holdfast.store.protocol import VersionedRecord
+from holdfast.store.records import VersionedRecord
 from holdfast.testing.memory import once
 from tests.unit.reconcile.group_fixtures import Nursery, template
 

@@ -22,7 +22,8 @@ from holdfast.rollouts.core.records import Phase
 from holdfast.rollouts.core.requirements import Asks, Debounce, Offer, Predicate
 from holdfast.rollouts.core.rollout_limits import RolloutLimits
 from holdfast.rollouts.core.templates import FieldClasses, Method, Mode
-from holdfast.store.protocol import GovernanceChanges, Pause, Transaction
+from holdfast.store.governance import Pause
+from holdfast.store.transaction import GovernanceChanges, Transaction
 from tests.unit.reconcile.fixtures import declare
 from tests.unit.reconcile.group_fixtures import Nursery, template
 

@@ -20,7 +20,8 @@ from holdfast.rollouts.core.requirements import Asks, Offer, Predicate
 from holdfast.rollouts.core.rollout_limits import OnHalt, RolloutLimits
 from holdfast.rollouts.core.template_groups import TemplateGroup
 from holdfast.rollouts.core.templates import FieldClasses, Gate, Method, Mode
-from holdfast.store.protocol import GovernanceChanges, Pause, RecordChanges, Transaction
+from holdfast.store.governance import Pause
+from holdfast.store.transaction import GovernanceChanges, RecordChanges, Transaction
 from holdfast.testing.memory import once
 from tests.unit.reconcile.fixtures import declare
 from tests.unit.reconcile.group_fixtures import Nursery, template

@@ -14,7 +14,7 @@ import orjson
 import pytest
 
 from holdfast.model.verdict import Status
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
 from tests.unit.reconcile import thousands
 
 START = 1_800_000_000.0
@@ -76,7 +76,7 @@ async def _the_records_are_exact(folder: Path, many: int) -> None:
     store = await SqliteStore.open(folder / "holdfast.db")
     try:
         assert orjson.loads((folder / "end-debug").read_bytes()) == {"children": {"ready": many}}
-        assert (await store.tally(0.0)).by_status == {Status.IN_SYNC.value: many}
+        assert (await store.count_statuses(0.0)).by_status == {Status.IN_SYNC.value: many}
         assert await store.operations() == [], "what a kill interrupted was finished"
         assert await store.claims() == []
         told = Counter([each.event.type async for each in store.events(type_prefix="rollout.")])

@@ -16,7 +16,7 @@ from holdfast.rollouts.core.adoption import Unstamped
 from holdfast.rollouts.core.option1 import NODEPOOL
 from holdfast.rollouts.core.records import Phase
 from holdfast.rollouts.core.templates import Compatibility, FieldClasses, Method, Mode, Stamping, Template
-from holdfast.store.protocol import RecordChanges, Transaction
+from holdfast.store.transaction import RecordChanges, Transaction
 from tests.unit.reconcile.fixtures import declare
 from tests.unit.reconcile.group_fixtures import Nursery, template
 

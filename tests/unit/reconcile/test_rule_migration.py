@@ -10,7 +10,7 @@ import pytest
 from holdfast.model.resource import ManagementPolicy
 from holdfast.model.verdict import Status, SuppressionReason
 from holdfast.reconcile import serialize
-from holdfast.store.protocol import Transaction
+from holdfast.store.transaction import Transaction
 from holdfast.testing.memory import UNREACHABLE, once
 from tests.unit.reconcile.fixtures import Bench, declare
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import cast
 
-from holdfast.store.memory import MemoryStore
+from holdfast.store.sqlite.store import SqliteStore
 from holdfast.testing.clock import FakeClock
 from holdfast.watch.list_scan import ListScanner
 from holdfast.watch.loop import ResyncLoop
@@ -37,6 +37,8 @@ def test_the_watch_wakes_for_what_else_is_due_and_not_before():
     async def correct(_addresses):
         raise AssertionError("no resource is due")
 
-    watcher = ResyncLoop(MemoryStore(), correct, clock, lambda: 0.5, cast("ListScanner", None), besides=[alarm])
+    watcher = ResyncLoop(
+        SqliteStore.in_memory(), correct, clock, lambda: 0.5, cast("ListScanner", None), besides=[alarm]
+    )
     asyncio.run(watcher.run(rounds=6))
     assert [at - begin for at in alarm.rung] == [5.0, 10.0, 15.0]

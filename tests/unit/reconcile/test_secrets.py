@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from holdfast.cli.render import reports
 from holdfast.model.verdict import Status
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
 from tests.unit.reconcile.fixtures import Bench, declare
 
 SECRETS = st.text("abcdefghijklmnopqrstuvwxyz0123456789", min_size=12, max_size=24).map(lambda text: f"S3cr-{text}")

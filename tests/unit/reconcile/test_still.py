@@ -8,14 +8,9 @@ from dataclasses import replace
 import pytest
 
 from holdfast.model.verdict import Status, SuppressionReason
-from holdfast.store.protocol import (
-    AcceptedValue,
-    GovernanceChanges,
-    PartialUpdates,
-    Request,
-    ResourceState,
-    Transaction,
-)
+from holdfast.store.governance import AcceptedValue
+from holdfast.store.state import CheckRequest, ResourceState
+from holdfast.store.transaction import GovernanceChanges, PartialUpdates, Transaction
 from tests.unit.reconcile.fixtures import Bench, declare
 from tests.unit.store.examples import changed_state
 
@@ -41,7 +36,7 @@ def state(bench: Bench) -> ResourceState:
 
 
 def remember(bench: Bench, **changes) -> None:
-    asked = [Request(state(bench).address, changes.pop("requested"), 0.0)] if "requested" in changes else []
+    asked = [CheckRequest(state(bench).address, changes.pop("requested"), 0.0)] if "requested" in changes else []
     run(
         bench.store.commit(
             Transaction(states=[changed_state(state(bench), **changes)], updates=PartialUpdates(requested=asked))

@@ -14,7 +14,7 @@ from holdfast.policy.budgets import BudgetRule
 from holdfast.policy.correction_limits import CorrectionRules
 from holdfast.reconcile.action_result import ActionOutcome
 from holdfast.reconcile.policy_evaluation import PolicyRules
-from holdfast.store.protocol import Step
+from holdfast.store.records import OperationStep
 from holdfast.testing.memory import UNREACHABLE
 from tests.unit.reconcile.fixtures import Bench
 from tests.unit.reconcile.meddling import (
@@ -204,7 +204,7 @@ def left_behind(bench: Bench, act):
     bench.live.writes.clear()
     bench.clock.advance(1000)  # the claim of the dead has run out
     (operation,) = run(bench.store.operations())
-    assert operation.step is Step.INTENDED
+    assert operation.step is OperationStep.INTENDED
     return operation
 
 

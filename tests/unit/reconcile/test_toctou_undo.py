@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.model.decision import Action
 from holdfast.reconcile.undo import CannotUndo
-from holdfast.store.protocol import CorrectionOutcome
+from holdfast.store.governance import CorrectionOutcome
 from tests.unit.reconcile.fixtures import Bench
 from tests.unit.reconcile.meddling import (
     CHANGES,

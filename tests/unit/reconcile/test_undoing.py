@@ -11,7 +11,8 @@ from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.model.write_result import WriteError, WriteFailure
 from holdfast.reconcile.action_result import ActionOutcome
 from holdfast.reconcile.undo import CannotUndo
-from holdfast.store.protocol import CorrectionOutcome, GovernanceChanges, Pause, Transaction
+from holdfast.store.governance import CorrectionOutcome, Pause
+from holdfast.store.transaction import GovernanceChanges, Transaction
 from holdfast.testing.memory import once
 from tests.unit.reconcile.fixtures import Bench, declare
 

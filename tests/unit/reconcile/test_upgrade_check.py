@@ -11,7 +11,7 @@ from holdfast.reconcile import serialize, upgrade_check
 from holdfast.reconcile.connections import Connections
 from holdfast.reconcile.resolve import ResourceResolver
 from holdfast.rollouts.core.templates import FieldClasses, Mode
-from holdfast.store.protocol import Transaction
+from holdfast.store.transaction import Transaction
 from tests.unit.reconcile.fixtures import Bench, declare
 from tests.unit.reconcile.group_fixtures import Nursery, template
 from tests.unit.reconcile.test_rule_migration import FIVE, FLEET, IGNORING, LOOKING, SEEN, SIX, restarted, run

@@ -12,7 +12,7 @@ import pytest
 
 from holdfast.model.address import Address
 from holdfast.reconcile import worker_identity
-from holdfast.store.memory import MemoryStore
+from holdfast.store.sqlite.store import SqliteStore
 from tests.unit.reconcile.fixtures import Bench, declare
 
 THING = Address("prod", "Thing", "a")
@@ -87,7 +87,7 @@ def test_only_the_claims_of_the_dead_are_given_back(child):
     child.wait()
 
     async def story() -> list[str]:
-        store = MemoryStore()
+        store = SqliteStore.in_memory()
         for thing, owner in (("a", name), ("b", worker_identity.name()), ("c", "elsewhere:1")):
             assert await store.claim(Address("prod", "Thing", thing), owner, 0.0, 300.0)
         assert await worker_identity.bury(store) == 1

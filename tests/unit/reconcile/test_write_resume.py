@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from holdfast.reconcile.action_result import ActionOutcome
-from holdfast.store.protocol import CorrectionOutcome
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.governance import CorrectionOutcome
+from holdfast.store.sqlite.store import SqliteStore
 from tests.unit.reconcile.fixtures import Bench, declare
 
 

@@ -29,8 +29,8 @@ from holdfast.rollouts.core import group_rollouts
 from holdfast.rollouts.core.records import Phase
 from holdfast.rollouts.core.rollout_limits import RolloutLimits
 from holdfast.rollouts.core.templates import Template
-from holdfast.store.protocol import Transaction
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.transaction import Transaction
 from holdfast.testing.clock import FakeClock
 from holdfast.testing.memory import MemoryWorld
 from tests.unit.reconcile.group_fixtures import Nursery, template

@@ -18,33 +18,23 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.condition import Condition, ConditionType, Truth
 from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
-from holdfast.model.path import Step as PathStep
+from holdfast.model.path import OperationStep as PathStep
 from holdfast.model.resource import Origin
 from holdfast.model.verdict import Status
 from holdfast.store import blobs
-from holdfast.store.memory import MemoryStore
-from holdfast.store.protocol import (
+from holdfast.store.governance import (
     AcceptedValue,
-    Applied,
     Approval,
-    CorrectedPath,
-    Correction,
     CorrectionOutcome,
-    DecisionRecord,
-    Declared,
-    Digest,
-    Event,
-    Observed,
-    Operation,
+    CorrectionRecord,
+    PathCorrection,
     Pause,
     Quarantine,
-    ResourceState,
-    Revision,
-    Schedule,
-    Step,
-    Store,
 )
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.protocol import Store
+from holdfast.store.records import AppliedRevision, AuditEvent, DecisionRecord, OperationStep, WriteOperation
+from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.state import AppliedState, DeclaredState, Digest, ObservedState, ResourceState, ScheduleState
 from tests import strategies
 
 Item = TypeVar("Item")
@@ -58,7 +48,9 @@ D = Address("test", "Network", "a")
 @asynccontextmanager
 async def opened(kind: str, folder: Path) -> AsyncIterator[Store]:
     """Open a store of a kind, and close it."""
-    store: Store = MemoryStore() if kind == "memory" else await SqliteStore.open(folder / ".holdfast/holdfast.db")
+    store: Store = (
+        SqliteStore.in_memory() if kind == "memory" else await SqliteStore.open(folder / ".holdfast/holdfast.db")
+    )
     try:
         yield store
     finally:
@@ -98,7 +90,7 @@ def condition(kind: ConditionType = ConditionType.DRIFTED, at: float = 5.5) -> C
 
 def full_state(address: Address = A, **changes: Any) -> ResourceState:
     """Return a state in which every field has a value of its own."""
-    declared = Declared(
+    declared = DeclaredState(
         provider="openstack",
         generation=3,
         document=digest("desired"),
@@ -107,7 +99,7 @@ def full_state(address: Address = A, **changes: Any) -> ResourceState:
         depends_on=("prod/Subnet/a",),
         source="infra/a.yaml:3",
     )
-    applied = Applied(
+    applied = AppliedState(
         document=digest("applied"),
         revision=2,
         baseline=digest("baseline"),
@@ -118,7 +110,7 @@ def full_state(address: Address = A, **changes: Any) -> ResourceState:
         settle_until=30.0,
         origin=Origin.IMPORTED,
     )
-    observed = Observed(
+    observed = ObservedState(
         document=digest("observed"),
         provider_id="0f1c",
         etag='W/"1"',
@@ -130,7 +122,7 @@ def full_state(address: Address = A, **changes: Any) -> ResourceState:
         suppressed=(("waived", "size", "until the move"), ("ignored", "tags", "")),
         missing_checks=3,
     )
-    schedule = Schedule(
+    schedule = ScheduleState(
         checked_at=10.25,
         good_at=9.5,
         resync_seconds=3600.0,
@@ -160,10 +152,10 @@ def finding(*path: PathStep, op: Op = Op.CHANGED, **values: Any) -> Finding:
     return Finding(path, op, FindingClass.SPECIFIED, ChangedBy.LIVE, **values)
 
 
-def operation(name: str = "op-1", address: Address = A, **changes: Any) -> Operation:
+def operation(name: str = "op-1", address: Address = A, **changes: Any) -> WriteOperation:
     fields: dict[str, Any] = {
         "action": "update",
-        "step": Step.SENT,
+        "step": OperationStep.SENT,
         "started_at": 4.0,
         "desired": digest("desired"),
         "pre_image": None,
@@ -174,11 +166,11 @@ def operation(name: str = "op-1", address: Address = A, **changes: Any) -> Opera
         "decision": "d-1",
         "phase": "delete",
     }
-    return Operation(name, address, **(fields | changes))
+    return WriteOperation(name, address, **(fields | changes))
 
 
-def revision(number: int, address: Address = A, content: object = "x", at: float = 1.0) -> Revision:
-    return Revision(address, number, digest(content), f"ordered-sha256/1:{digest(content)}", at)
+def revision(number: int, address: Address = A, content: object = "x", at: float = 1.0) -> AppliedRevision:
+    return AppliedRevision(address, number, digest(content), f"ordered-sha256/1:{digest(content)}", at)
 
 
 def decision(name: str, address: Address = A, **changes: Any) -> DecisionRecord:
@@ -186,23 +178,23 @@ def decision(name: str, address: Address = A, **changes: Any) -> DecisionRecord:
     return DecisionRecord(name, address, **({"summary": "will be updated"} | fields | changes))
 
 
-def event(subject: Address | str = A, at: float = 1.0, kind: str = "check.finished", **data: Any) -> Event:
-    return Event(at, kind, str(subject), data)
+def event(subject: Address | str = A, at: float = 1.0, kind: str = "check.finished", **data: Any) -> AuditEvent:
+    return AuditEvent(at, kind, str(subject), data)
 
 
-def correction(name: str, address: Address = A, **changes: Any) -> Correction:
+def correction(name: str, address: Address = A, **changes: Any) -> CorrectionRecord:
     fields: dict[str, Any] = {
         "at": 4.0,
         "action": "update",
         "reason": "drift",
         "outcome": CorrectionOutcome.DONE,
-        "paths": (CorrectedPath("size", 2, 1), CorrectedPath("tags[name=x]", {"name": "x"}, took=False)),
+        "paths": (PathCorrection("size", 2, 1), PathCorrection("tags[name=x]", {"name": "x"}, took=False)),
         "pre_image": digest("before"),
         "post_image": digest("after"),
         "undoes": "c0",
         "who": "worker-1",
     }
-    return Correction(name, address, **(fields | changes))
+    return CorrectionRecord(name, address, **(fields | changes))
 
 
 def pause(scope: str, **changes: Any) -> Pause:

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from holdfast.compare import canonical
 from holdfast.errors import ChainBroken
 from holdfast.store import audit_chain
-from holdfast.store.protocol import Event
+from holdfast.store.records import AuditEvent
 from tests.unit.store import examples
 
-EVENTS = [Event(float(n), "check.finished", f"c/K/n{n}", {"n": n}) for n in range(6)]
+EVENTS = [AuditEvent(float(n), "check.finished", f"c/K/n{n}", {"n": n}) for n in range(6)]
 
 
-def links_of(events: list[Event]) -> tuple[list[audit_chain.Link], audit_chain.Head]:
+def links_of(events: list[AuditEvent]) -> tuple[list[audit_chain.Link], audit_chain.Head]:
     return audit_chain.extend(audit_chain.START, [(event, audit_chain.data_bytes(event)) for event in events])
 
 
@@ -39,7 +39,7 @@ def verify(links: list[audit_chain.Link], head: audit_chain.Head) -> int:
 )
 def test_the_body_is_the_canonical_form_of_the_whole_event(sequence, at, kind, subject, data):
     whole = {"at": at, "type": kind, "subject": subject, "data": data, "sequence": sequence}
-    event = Event(at, kind, subject, data)
+    event = AuditEvent(at, kind, subject, data)
     assert audit_chain.body(sequence, at, kind, subject, audit_chain.data_bytes(event)) == canonical.canonical_bytes(
         whole, lists="ordered"
     )
@@ -56,7 +56,7 @@ def test_each_hash_covers_the_hash_before_it():
 
 
 def test_the_first_hash_never_changes_between_releases():
-    links, _ = links_of([Event(1.5, "engine.started", "", {"b": [2, 1], "a": "<é>"})])
+    links, _ = links_of([AuditEvent(1.5, "engine.started", "", {"b": [2, 1], "a": "<é>"})])
     assert links[0].hash.hex() == "89bac9f651a41bed629dedb0f97883b8466ee60761e16af21a727597ad02869f"
 
 
@@ -136,7 +136,7 @@ def test_an_event_appended_by_somebody_else_is_noticed():
 
 
 def test_a_trail_rewritten_without_its_head_is_noticed():
-    forged, _ = links_of([*EVENTS[:5], Event(5.0, "check.finished", "c/K/n5", {"n": 0})])
+    forged, _ = links_of([*EVENTS[:5], AuditEvent(5.0, "check.finished", "c/K/n5", {"n": 0})])
     with pytest.raises(ChainBroken, match="rewritten") as broken:
         verify(forged, links_of(EVENTS)[1])
     assert broken.value.sequence == 6

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import SchemaTooNew, StoreError
-from holdfast.store import database, migrations
-from holdfast.store.protocol import Transaction
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite import database, migrations
+from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.transaction import Transaction
 from tests.unit.store.examples import A, event, full_state
 
 
@@ -197,7 +197,7 @@ def test_a_folder_that_may_not_be_written_is_reported(tmp_path, monkeypatch):
     def refuse(*args, **options):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("holdfast.store.database.os.open", refuse)
+    monkeypatch.setattr("holdfast.store.sqlite.database.os.open", refuse)
     with pytest.raises(StoreError, match=r"cannot use the store .*s\.db: Permission denied"):
         use(tmp_path / "s.db")
 
@@ -213,7 +213,7 @@ def test_a_store_that_may_not_be_written_any_more_is_reported(tmp_path):
 
 def test_a_lock_that_is_never_released_ends_in_a_clear_error(tmp_path, monkeypatch):
     monkeypatch.setattr(database, "BUSY_SECONDS", 0.0)
-    monkeypatch.setattr("holdfast.store.database.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("holdfast.store.sqlite.database.time.sleep", lambda seconds: None)
     path = tmp_path / "s.db"
     use(path)
 
@@ -245,7 +245,7 @@ def test_a_lock_that_is_released_in_time_is_waited_for(tmp_path, monkeypatch):
                 if len(waits) == 3:
                     other.execute("ROLLBACK")
 
-            monkeypatch.setattr("holdfast.store.database.time.sleep", wait)
+            monkeypatch.setattr("holdfast.store.sqlite.database.time.sleep", wait)
             await store.commit(Transaction(states=[full_state()]))
         assert len(waits) == 3
         assert waits == sorted(waits)

@@ -10,18 +10,10 @@ import pytest
 from holdfast.errors import StoreError
 from holdfast.model.address import Address
 from holdfast.model.verdict import Status
-from holdfast.store.protocol import (
-    UNCHECKED,
-    Declared,
-    GovernanceChanges,
-    PartialUpdates,
-    Pause,
-    ResourceState,
-    Settled,
-    Store,
-    Transaction,
-    UnchangedCheck,
-)
+from holdfast.store.governance import Pause
+from holdfast.store.protocol import Store
+from holdfast.store.state import UNCHECKED, DeclaredState, ResourceState, UnchangedCheck, UnchangedResource
+from holdfast.store.transaction import GovernanceChanges, PartialUpdates, Transaction
 from tests.unit.store.examples import (
     A,
     B,
@@ -89,7 +81,7 @@ async def test_a_very_deep_document_can_be_kept(store: Store):
 
 @on_every_store
 async def test_a_state_comes_back_field_by_field(store: Store):
-    bare, full = ResourceState(B, declared=Declared("file")), full_state(A)
+    bare, full = ResourceState(B, declared=DeclaredState("file")), full_state(A)
     await store.commit(Transaction(states=[bare, full]))
     assert await store.state(A) == full
     assert await store.state(B) == bare
@@ -99,8 +91,8 @@ async def test_a_state_comes_back_field_by_field(store: Store):
 @on_every_store
 async def test_a_state_replaces_the_whole_one_before_it(store: Store):
     await store.commit(Transaction(states=[full_state(requested=None, handled=None)]))
-    await store.commit(Transaction(states=[ResourceState(A, declared=Declared("file"))]))
-    assert await store.state(A) == ResourceState(A, declared=Declared("file"))
+    await store.commit(Transaction(states=[ResourceState(A, declared=DeclaredState("file"))]))
+    assert await store.state(A) == ResourceState(A, declared=DeclaredState("file"))
 
 
 FIELDS = [
@@ -113,7 +105,7 @@ FIELDS = [
 
 @pytest.mark.parametrize("part, leaf", [field for field in FIELDS if field != ("schedule", "requested")])
 def test_a_change_of_any_one_field_is_kept(part, leaf, tmp_path):
-    bare = ResourceState(A, declared=Declared("file"))
+    bare = ResourceState(A, declared=DeclaredState("file"))
     value = getattr(getattr(full_state(), part), leaf)
     changed = replace(bare, **{part: replace(getattr(bare, part), **{leaf: value})})
     assert changed != bare
@@ -184,7 +176,7 @@ async def test_all_states_pages_through_more_than_a_page(store: Store):
     many = [Address("prod", "Network", f"n{n:04}") for n in range(1100)]
     await store.commit(Transaction(states=[full_state(address) for address in many]))
     assert [state.address async for state in store.all_states()] == many
-    assert await listed(store.unlooked("prod", "Network", 11.0)) == many
+    assert await listed(store.unchecked("prod", "Network", 11.0)) == many
 
 
 def at_rest(address: Address, **changes: Any) -> ResourceState:
@@ -199,9 +191,12 @@ async def test_settled_are_those_at_rest_that_are_listed_with_the_digest_they_ha
     states = [at_rest(A, raw_digest=str(digest("raw"))), at_rest(B), at_rest(moved), at_rest(gone)]
     await store.commit(Transaction(states=[*states, at_rest(C), at_rest(D)]))
     seen = [("a", str(digest("raw"))), ("b", "raw"), ("moved", "new"), ("unheard of", "raw")]
-    assert set(await store.settled("prod", "Network", seen)) == {Settled(A, 3600.0), Settled(B, 3600.0)}
-    assert await store.settled("prod", "Nothing", seen) == []
-    assert await store.settled("prod", "Network", []) == []
+    assert set(await store.find_unchanged("prod", "Network", seen)) == {
+        UnchangedResource(A, 3600.0),
+        UnchangedResource(B, 3600.0),
+    }
+    assert await store.find_unchanged("prod", "Nothing", seen) == []
+    assert await store.find_unchanged("prod", "Network", []) == []
 
 
 @pytest.mark.parametrize(
@@ -228,7 +223,9 @@ def test_whoever_waits_for_a_look_is_not_settled(unrest, tmp_path):
     @on_every_store
     async def check(store: Store):
         await store.commit(Transaction(states=[at_rest(A), at_rest(B, **unrest)]))
-        assert await store.settled("prod", "Network", [("a", "raw"), ("b", "raw")]) == [Settled(A, 3600.0)]
+        assert await store.find_unchanged("prod", "Network", [("a", "raw"), ("b", "raw")]) == [
+            UnchangedResource(A, 3600.0)
+        ]
 
     for kind in ("memory", "sqlite"):
         check(kind, tmp_path)
@@ -239,36 +236,36 @@ async def test_a_resource_that_was_never_declared_nor_asked_for_can_be_settled(s
     await store.commit(
         Transaction(states=[at_rest(A, declared_document=None, applied_document=None, requested=None, handled=None)])
     )
-    assert await store.settled("prod", "Network", [("a", "raw")]) == [Settled(A, 3600.0)]
+    assert await store.find_unchanged("prod", "Network", [("a", "raw")]) == [UnchangedResource(A, 3600.0)]
 
 
 @on_every_store
 async def test_of_a_thing_that_is_listed_twice_the_later_digest_counts(store: Store):
     await store.commit(Transaction(states=[at_rest(A), at_rest(B)]))
     seen = [("a", "raw"), ("b", "old"), ("a", "new"), ("b", "raw")]
-    assert await store.settled("prod", "Network", seen) == [Settled(B, 3600.0)]
+    assert await store.find_unchanged("prod", "Network", seen) == [UnchangedResource(B, 3600.0)]
 
 
 @on_every_store
 async def test_two_declarations_of_one_thing_are_both_settled(store: Store):
     await store.commit(Transaction(states=[at_rest(A, provider_id="same"), at_rest(B, provider_id="same")]))
-    assert {one.address for one in await store.settled("prod", "Network", [("same", "raw")])} == {A, B}
+    assert {one.address for one in await store.find_unchanged("prod", "Network", [("same", "raw")])} == {A, B}
 
 
 @on_every_store
 async def test_many_are_settled_at_once(store: Store):
     many = [Address("prod", "Network", f"n{n:04}") for n in range(1100)]
     await store.commit(Transaction(states=[at_rest(address) for address in many]))
-    found = await store.settled("prod", "Network", [(address.name, "raw") for address in many])
+    found = await store.find_unchanged("prod", "Network", [(address.name, "raw") for address in many])
     assert sorted(one.address.name for one in found) == [address.name for address in many]
 
 
 @on_every_store
 async def test_a_touch_with_a_new_digest_settles_what_had_moved(store: Store):
     await store.commit(Transaction(states=[at_rest(A)]))
-    assert await store.settled("prod", "Network", [("a", "new")]) == []
+    assert await store.find_unchanged("prod", "Network", [("a", "new")]) == []
     await store.commit(Transaction(updates=PartialUpdates(unchanged=[UnchangedCheck(A, 50.0, 60.0, raw_digest="new")])))
-    assert await store.settled("prod", "Network", [("a", "new")]) == [Settled(A, 3600.0)]
+    assert await store.find_unchanged("prod", "Network", [("a", "new")]) == [UnchangedResource(A, 3600.0)]
 
 
 @on_every_store
@@ -277,9 +274,9 @@ async def test_unlooked_are_the_scheduled_ones_whose_last_check_is_older(store: 
     states = [full_state(Address("prod", "Network", name), checked_at=at) for name, at in times.items()]
     unscheduled = full_state(Address("prod", "Network", "e"), checked_at=1.0, due_at=None)
     await store.commit(Transaction(states=[*reversed(states), unscheduled, full_state(C), full_state(D)]))
-    assert [address.name async for address in store.unlooked("prod", "Network", 10.0)] == ["a", "c", "d"]
-    assert [address.name async for address in store.unlooked("prod", "Network", 0.0)] == ["c"]
-    assert await listed(store.unlooked("prod", "Nothing", 10.0)) == []
+    assert [address.name async for address in store.unchecked("prod", "Network", 10.0)] == ["a", "c", "d"]
+    assert [address.name async for address in store.unchecked("prod", "Network", 0.0)] == ["c"]
+    assert await listed(store.unchecked("prod", "Nothing", 10.0)) == []
 
 
 @on_every_store
@@ -287,11 +284,11 @@ async def test_what_is_looked_at_while_going_through_the_unlooked_is_not_met_twi
     many = [Address("prod", "Network", f"n{n:04}") for n in range(1100)]
     await store.commit(Transaction(states=[full_state(address, checked_at=1.0) for address in many]))
     met = []
-    async for address in store.unlooked("prod", "Network", 10.0):
+    async for address in store.unchecked("prod", "Network", 10.0):
         met.append(address)
         await store.commit(Transaction(updates=PartialUpdates(unchanged=[UnchangedCheck(address, 10.0, 20.0)])))
     assert met == many
-    assert await listed(store.unlooked("prod", "Network", 10.0)) == []
+    assert await listed(store.unchecked("prod", "Network", 10.0)) == []
 
 
 @on_every_store
@@ -349,10 +346,12 @@ async def test_a_resource_can_be_forgotten_and_begun_anew_in_one_transaction(sto
     await store.commit(Transaction(states=[full_state()], revisions=[revision(1, content="old")]))
     await store.commit(
         Transaction(
-            forgotten=[A], states=[ResourceState(A, declared=Declared("file"))], revisions=[revision(1, content="new")]
+            forgotten=[A],
+            states=[ResourceState(A, declared=DeclaredState("file"))],
+            revisions=[revision(1, content="new")],
         )
     )
-    assert await store.state(A) == ResourceState(A, declared=Declared("file"))
+    assert await store.state(A) == ResourceState(A, declared=DeclaredState("file"))
     assert await store.revisions(A) == [revision(1, content="new")]
 
 
@@ -412,7 +411,7 @@ async def test_the_tally_counts_by_status_and_what_is_overdue(store: Store):
         for address, status, at in zip((A, B, C, D), statuses, (1.0, 2.0, None, 3.0), strict=True)
     ]
     await store.commit(Transaction(states=states))
-    tally = await store.tally(2.0)
+    tally = await store.count_statuses(2.0)
     assert tally.by_status == {"in_sync": 2, "unknown": 1, UNCHECKED: 1}
     assert (tally.total, tally.overdue) == (4, 2)
 
@@ -421,7 +420,7 @@ async def test_the_tally_counts_by_status_and_what_is_overdue(store: Store):
 async def test_sizes_count_by_connection_and_kind(store: Store):
     await store.commit(Transaction(states=[full_state(address) for address in (A, B, C, D)], events=[event("x/Y/z")]))
     await store.commit(Transaction(forgotten=[D]))
-    assert await store.sizes() == {("prod", "Network"): 2, ("prod", "Subnet"): 1}
+    assert await store.count_resources() == {("prod", "Network"): 2, ("prod", "Subnet"): 1}
 
 
 @on_every_store
@@ -429,16 +428,16 @@ async def test_resources_of_a_status_come_in_address_order(store: Store):
     later = Address("prod-2", "Network", "a")
     await store.commit(Transaction(states=[full_state(one, status=Status.MISSING) for one in (later, D, C, A)]))
     await store.commit(Transaction(states=[full_state(B, status=Status.IN_SYNC), full_state(D, status=None)]))
-    assert await store.with_status(Status.MISSING) == [A, C, later]
-    assert await store.with_status(Status.DRIFTED) == []
+    assert await store.addresses_with_status(Status.MISSING) == [A, C, later]
+    assert await store.addresses_with_status(Status.DRIFTED) == []
 
 
 @on_every_store
 async def test_an_empty_store_has_nothing_of_anything(store: Store):
-    tally = await store.tally(1.0)
+    tally = await store.count_statuses(1.0)
     assert (tally.by_status, tally.total, tally.overdue) == ({}, 0, 0)
     assert await store.next_due() is None
-    assert await store.sizes() == {}
+    assert await store.count_resources() == {}
     assert await listed(store.all_states()) == []
     assert await listed(store.events()) == []
     assert await store.operations() == []

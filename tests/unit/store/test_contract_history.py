@@ -14,21 +14,17 @@ from holdfast.model.address import Address
 from holdfast.model.audit import AuditHead
 from holdfast.model.finding import Op
 from holdfast.model.path import Selector
-from holdfast.store.protocol import (
+from holdfast.store.protocol import Store
+from holdfast.store.records import (
     REVISIONS_KEPT,
+    AuditEvent,
     ClaimLost,
-    Digest,
-    Event,
-    PartialUpdates,
-    RecordChanges,
-    Step,
-    Store,
-    Transaction,
-    UnchangedCheck,
+    OperationStep,
     VersionConflict,
     VersionedRecord,
-    WriteChanges,
 )
+from holdfast.store.state import Digest, UnchangedCheck
+from holdfast.store.transaction import PartialUpdates, RecordChanges, Transaction, WriteChanges
 from tests.unit.store.examples import (
     A,
     B,
@@ -414,7 +410,7 @@ async def test_operations_are_kept_replaced_and_removed(store: Store):
     assert await store.operations() == [second, first, third]
     assert await store.operations(B) == [second]
     assert await store.operations(C) == []
-    moved = replace(first, step=Step.SETTLING, attempts=9, poll_at=None, drift=(), token={})
+    moved = replace(first, step=OperationStep.SETTLING, attempts=9, poll_at=None, drift=(), token={})
     await store.commit(Transaction(writes=WriteChanges(operations=[moved], finished=["2", "never heard of"])))
     assert await store.operations() == [moved, third]
     await store.commit(Transaction(writes=WriteChanges(operations=[moved], finished=["1", "3"])))
@@ -474,7 +470,7 @@ async def test_a_long_trail_is_read_page_by_page(store: Store):
 @on_every_store
 async def test_an_event_that_has_no_canonical_form_fails_the_whole_transaction(store: Store):
     with pytest.raises(UnhashableError):
-        await store.commit(Transaction(states=[full_state()], events=[Event(1.0, "x", "", {"bad": {1, 2}})]))
+        await store.commit(Transaction(states=[full_state()], events=[AuditEvent(1.0, "x", "", {"bad": {1, 2}})]))
     assert await store.state(A) is None
     assert await store.verify_chain() == 0
 

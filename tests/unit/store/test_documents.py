@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from holdfast.compare import canonical
 from holdfast.errors import UnhashableError
 from holdfast.store import blobs
-from holdfast.store.protocol import Digest
+from holdfast.store.state import Digest
 from tests.unit.store import examples
 
 HEX = hashlib.sha256(b"x").hexdigest()

@@ -7,8 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.store.protocol import RecordChanges, Store, Transaction, VersionConflict, VersionedRecord
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.protocol import Store
+from holdfast.store.records import VersionConflict, VersionedRecord
+from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.transaction import RecordChanges, Transaction
 from tests.unit.store.examples import event, on_every_store
 
 PLAN = VersionedRecord("rollout", "web/7", {"phase": "canary", "of": [1, None, {"x": 2.5}], "long": "x" * 900})

@@ -15,21 +15,12 @@ import pytest
 from holdfast.errors import StoreError
 from holdfast.model.address import Address
 from holdfast.model.budget_charge import BudgetCharge
-from holdfast.store import call_batching
-from holdfast.store.protocol import (
-    BudgetSpent,
-    ClaimLost,
-    Declared,
-    Event,
-    GovernanceChanges,
-    RecordChanges,
-    ResourceState,
-    Transaction,
-    VersionConflict,
-    VersionedRecord,
-    WriteChanges,
-)
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.governance import BudgetSpent
+from holdfast.store.records import AuditEvent, ClaimLost, VersionConflict, VersionedRecord
+from holdfast.store.sqlite import call_batching
+from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.state import DeclaredState, ResourceState
+from holdfast.store.transaction import GovernanceChanges, RecordChanges, Transaction, WriteChanges
 from tests.unit.store.examples import A, correction, digest, event, full_state, listed, revision
 
 MANY = 300
@@ -55,8 +46,8 @@ def resource(number: int) -> Address:
 
 
 def fact(number: int) -> Transaction:
-    state = ResourceState(resource(number), declared=Declared("memory", generation=number + 1))
-    return Transaction(states=[state], events=[Event(float(number), "fact", str(state.address), {"n": number})])
+    state = ResourceState(resource(number), declared=DeclaredState("memory", generation=number + 1))
+    return Transaction(states=[state], events=[AuditEvent(float(number), "fact", str(state.address), {"n": number})])
 
 
 class Busy:
@@ -245,7 +236,7 @@ def test_when_a_whole_transaction_fails_each_is_tried_by_itself(tmp_path):
     async def whole(store: SqliteStore) -> None:
         (pages,) = await store._run(lambda: store._connection.execute("PRAGMA page_count").fetchone())
         await store._run(lambda: store._connection.execute(f"PRAGMA max_page_count = {pages + 40}").fetchall())
-        large = Transaction(events=[Event(0.0, "large", "", {"text": "x" * 1_000_000})])
+        large = Transaction(events=[AuditEvent(0.0, "large", "", {"text": "x" * 1_000_000})])
         results = await gathered(store, store.commit(fact(0)), store.commit(large), store.commit(fact(1)))
         assert (results[0], results[2]) == (None, None)
         assert isinstance(results[1], StoreError)
@@ -257,9 +248,9 @@ def test_when_a_whole_transaction_fails_each_is_tried_by_itself(tmp_path):
 
 
 def test_a_lock_that_is_never_released_is_told_to_all_who_wait_at_once(tmp_path, monkeypatch):
-    monkeypatch.setattr("holdfast.store.database.BUSY_SECONDS", 0.0)
+    monkeypatch.setattr("holdfast.store.sqlite.database.BUSY_SECONDS", 0.0)
     waits: list[float] = []
-    monkeypatch.setattr("holdfast.store.database.time.sleep", waits.append)
+    monkeypatch.setattr("holdfast.store.sqlite.database.time.sleep", waits.append)
 
     @on_disk
     async def whole(store: SqliteStore) -> None:
@@ -292,7 +283,7 @@ async def test_closing_finishes_what_was_asked_before(store: SqliteStore):
 async def test_questions_about_everything_are_put_to_the_file_once_a_visit(store: SqliteStore):
     await store.commit(fact(0))
     statements = await traced(store)
-    calls = [call for _ in range(20) for call in (store.sizes(), store.pauses(), store.quarantines())]
+    calls = [call for _ in range(20) for call in (store.count_resources(), store.pauses(), store.quarantines())]
     answers = await gathered(store, *calls)
     assert answers == [{("prod", "Thing"): 1}, [], []] * 20
     assert len([each for each in statements if "SELECT" in each]) == 3

@@ -19,16 +19,11 @@ from holdfast.errors import StoreError
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.budget_charge import BudgetCharge
-from holdfast.store.protocol import (
-    BudgetSpent,
-    ClaimLost,
-    CorrectedPath,
-    CorrectionOutcome,
-    GovernanceChanges,
-    Store,
-    Transaction,
-)
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.governance import BudgetSpent, CorrectionOutcome, PathCorrection
+from holdfast.store.protocol import Store
+from holdfast.store.records import ClaimLost
+from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.transaction import GovernanceChanges, Transaction
 from tests.unit.store.examples import (
     A,
     B,
@@ -76,16 +71,16 @@ async def test_a_correction_comes_back_field_by_field(store: Store):
 def test_values_come_back_as_what_they_were(value, tmp_path):
     @on_every_store
     async def check(store: Store):
-        paths = (CorrectedPath("a", value, ABSENT, took=False), CorrectedPath("b[name=x]", ABSENT, value))
+        paths = (PathCorrection("a", value, ABSENT, took=False), PathCorrection("b[name=x]", ABSENT, value))
         taken, put_down = acceptance("size", value=value), quarantine("size", data={"values": [value], "$": value})
         corrected = correction("c", paths=paths)
         await store.commit(
             Transaction(governance=GovernanceChanges(corrections=[corrected], accepted=[taken], quarantines=[put_down]))
         )
         assert await store.correction("c") == corrected
-        assert await store.acceptances() == [taken]
+        assert await store.accepted_values() == [taken]
         assert await store.quarantines() == [put_down]
-        assert type((await store.acceptances())[0].value) is type(value)
+        assert type((await store.accepted_values())[0].value) is type(value)
 
     for kind in ("memory", "sqlite"):
         check(kind, tmp_path)
@@ -131,7 +126,7 @@ async def test_a_correction_is_replaced_by_one_of_its_id_and_keeps_its_place(sto
     first, second = correction("c1", outcome=CorrectionOutcome.BEGUN), correction("c2")
     await store.commit(Transaction(governance=GovernanceChanges(corrections=[first, second])))
     ended = replace(
-        first, outcome=CorrectionOutcome.INEFFECTIVE, paths=(CorrectedPath("x", 1, 2, took=False),), who="she"
+        first, outcome=CorrectionOutcome.INEFFECTIVE, paths=(PathCorrection("x", 1, 2, took=False),), who="she"
     )
     await store.commit(Transaction(governance=GovernanceChanges(corrections=[ended])))
     assert await store.corrections() == [second, ended]
@@ -142,7 +137,7 @@ async def test_what_is_kept_is_not_shared_with_writer_or_reader(store: Store):
     values = [1]
     facts = Transaction(
         governance=GovernanceChanges(
-            corrections=[correction("c", paths=(CorrectedPath("x", values),))],
+            corrections=[correction("c", paths=(PathCorrection("x", values),))],
             accepted=[acceptance("x", value=values)],
             quarantines=[quarantine("x", data={"values": values})],
         )
@@ -150,7 +145,7 @@ async def test_what_is_kept_is_not_shared_with_writer_or_reader(store: Store):
     await store.commit(facts)
     values.append(2)
     for _ in range(2):
-        corrected, taken = (await store.corrections())[0], (await store.acceptances())[0]
+        corrected, taken = (await store.corrections())[0], (await store.accepted_values())[0]
         lists = [corrected.paths[0].before, taken.value, (await store.quarantines())[0].data["values"]]
         single = await store.correction("c")
         assert single is not None
@@ -178,8 +173,8 @@ async def test_a_bucket_gives_as_often_as_its_limit_says_and_again_when_time_has
     assert caught.value.bucket == "p"
     await store.commit(charging("c3", 20.5, "p", since=10.5))
     asked = [("p", 20.5), ("p", 10.5), ("p", 0.0), ("other", 0.0), ("p", 21.0)]
-    assert await store.spent(asked) == [1, 2, 3, 0, 0]
-    assert await store.spent([]) == []
+    assert await store.count_charges(asked) == [1, 2, 3, 0, 0]
+    assert await store.count_charges([]) == []
 
 
 @on_every_store
@@ -192,12 +187,12 @@ async def test_a_transaction_that_finds_a_bucket_empty_keeps_nothing(store: Stor
     facts.governance.quarantines, facts.governance.accepted = [quarantine("x")], [acceptance("x")]
     with pytest.raises(BudgetSpent, match="full"):
         await store.commit(facts)
-    assert await store.spent([("other", 0.0), ("full", 0.0)]) == [0, 1]
+    assert await store.count_charges([("other", 0.0), ("full", 0.0)]) == [0, 1]
     assert [one.id for one in await store.corrections()] == ["c1"]
     assert await store.states([new]) == {}
     assert await store.revisions(A) == []
     assert await store.pauses() == []
-    assert (await store.approvals(), await store.quarantines(), await store.acceptances()) == ([], [], [])
+    assert (await store.approvals(), await store.quarantines(), await store.accepted_values()) == ([], [], [])
     assert await store.verify_chain() == 0
     facts.governance.charges = {}
     await store.commit(facts)
@@ -209,7 +204,7 @@ async def test_a_correction_is_charged_to_a_bucket_once_even_when_the_bucket_is_
     await store.commit(charging("c1", 1.0, "p", "p", limit=1))
     await store.commit(charging("c1", 5.0, "p", limit=1))  # asked again after a crash, at another time
     await store.commit(Transaction(governance=GovernanceChanges(charges={"c1": [BudgetCharge("p", 0, 0.0)]})))
-    assert await store.spent([("p", 0.0), ("p", 1.5)]) == [1, 0]
+    assert await store.count_charges([("p", 0.0), ("p", 1.5)]) == [1, 0]
 
 
 @on_every_store
@@ -222,17 +217,17 @@ async def test_charges_of_one_transaction_count_each_other(store: Store):
     )
     with pytest.raises(BudgetSpent):
         await store.commit(facts)
-    assert await store.spent([("p", 0.0)]) == [0]
+    assert await store.count_charges([("p", 0.0)]) == [0]
     del facts.governance.charges["c2"]
     await store.commit(facts)
-    assert await store.spent([("p", 0.0)]) == [2]
+    assert await store.count_charges([("p", 0.0)]) == [2]
 
 
 @on_every_store
 async def test_a_correction_that_is_kept_can_be_charged_later_at_its_own_time(store: Store):
     await store.commit(Transaction(governance=GovernanceChanges(corrections=[correction("c1", at=3.0)])))
     await store.commit(Transaction(governance=GovernanceChanges(charges={"c1": [BudgetCharge("p", 1, 0.0)]})))
-    assert await store.spent([("p", 3.0), ("p", 3.5)]) == [1, 0]
+    assert await store.count_charges([("p", 3.0), ("p", 3.5)]) == [1, 0]
 
 
 @on_every_store
@@ -244,7 +239,7 @@ async def test_charging_an_unknown_correction_is_a_mistake_and_nothing_is_kept(s
             )
         )
     assert await store.state(A) is None
-    assert await store.spent([("p", 0.0)]) == [0]
+    assert await store.count_charges([("p", 0.0)]) == [0]
 
 
 @on_every_store
@@ -263,7 +258,7 @@ async def test_a_lost_claim_or_a_broken_fact_takes_nothing_from_a_bucket(store: 
         await store.commit(replace(facts, writes=replace(facts.writes, fences={A: 7})))
     with pytest.raises(StoreError):
         await store.commit(replace(facts, revisions=[revision(1, content="y")]))
-    assert await store.spent([("p", 0.0)]) == [0]
+    assert await store.count_charges([("p", 0.0)]) == [0]
 
 
 def test_two_stores_on_one_file_never_take_more_than_a_bucket_holds(tmp_path):
@@ -280,8 +275,8 @@ def test_two_stores_on_one_file_never_take_more_than_a_bucket_holds(tmp_path):
                 by_both = [take(store, f"2-{at}-{turn}", at) for turn in range(5) for store in stores]
                 await asyncio.gather(*by_both, *tries)
                 for store in stores:
-                    assert await store.spent([("shared", at - 10.0), ("shared", 0.0)]) == [7, total]
-                    assert sum(await store.spent([(f"own {n}", 0.0) for n in range(3)])) == total
+                    assert await store.count_charges([("shared", at - 10.0), ("shared", 0.0)]) == [7, total]
+                    assert sum(await store.count_charges([(f"own {n}", 0.0) for n in range(3)])) == total
                     assert len(await store.corrections()) == total
         finally:
             for store in stores:
@@ -308,7 +303,7 @@ def test_no_window_ever_holds_more_charges_than_the_limit(kind, tries, limit, wi
                     for start in range(31):
                         assert sum(start <= at <= start + width for at in charged.values()) <= limit
                     counts = [sum(at >= since for at in charged.values()) for since in range(31)]
-                    assert await store.spent([(bucket, float(since)) for since in range(31)]) == counts
+                    assert await store.count_charges([(bucket, float(since)) for since in range(31)]) == counts
 
     async def spend(store: Store) -> dict[str, dict[int, int]]:
         """Return when which bucket was charged for which correction, and see that nothing was refused for no reason."""
@@ -402,9 +397,9 @@ async def test_quarantines_are_kept_by_address_and_path_until_promoted(store: St
 async def test_acceptances_are_kept_by_address_and_path_until_taken_back(store: Store):
     given = [acceptance("size", B), acceptance("size"), acceptance("name"), acceptance("size", C)]
     await store.commit(Transaction(governance=GovernanceChanges(accepted=given)))
-    assert await store.acceptances() == [given[2], given[1], given[0], given[3]]
-    assert await store.acceptances([C, A, D]) == [given[2], given[1], given[3]]
-    assert await store.acceptances([]) == []
+    assert await store.accepted_values() == [given[2], given[1], given[0], given[3]]
+    assert await store.accepted_values([C, A, D]) == [given[2], given[1], given[3]]
+    assert await store.accepted_values([]) == []
     other = acceptance("size", value=7, who="she")
     unknown = Address("new", "Thing", "x")
     await store.commit(
@@ -414,7 +409,7 @@ async def test_acceptances_are_kept_by_address_and_path_until_taken_back(store: 
             )
         )
     )
-    assert await store.acceptances() == [other, given[0]]
+    assert await store.accepted_values() == [other, given[0]]
 
 
 @on_every_store
@@ -434,7 +429,7 @@ async def test_what_is_asked_of_many_resources_comes_in_address_order(store: Sto
     )
     for asked in (None, many, many[::-1]):
         assert await store.quarantines(asked) == quarantined
-        assert await store.acceptances(asked) == accepted
+        assert await store.accepted_values(asked) == accepted
         assert await store.approvals(asked) == approved
 
 
@@ -454,9 +449,9 @@ async def test_forgetting_takes_what_was_decided_about_a_resource_and_leaves_wha
     assert list(await store.findings()) == [B]
     assert await store.approvals() == [approval("other", B)]
     assert await store.quarantines() == [quarantine("x", B)]
-    assert await store.acceptances() == [acceptance("x", B)]
+    assert await store.accepted_values() == [acceptance("x", B)]
     assert await store.corrections([A]) == facts.governance.corrections
-    assert await store.spent([("p", 0.0)]) == [1]
+    assert await store.count_charges([("p", 0.0)]) == [1]
     assert await store.pauses() == facts.governance.pauses
     with pytest.raises(BudgetSpent):
         await store.commit(charging("c2", 1.0, "p", limit=1))
@@ -475,16 +470,16 @@ async def test_a_resource_can_be_forgotten_and_decided_about_anew_in_one_transac
     await store.commit(anew)
     assert await store.quarantines() == anew.governance.quarantines
     assert await store.approvals() == anew.governance.approvals
-    assert await store.acceptances() == []
+    assert await store.accepted_values() == []
 
 
 @on_every_store
 async def test_a_new_store_holds_nothing_back(store: Store):
     assert await store.corrections() == []
     assert await store.pauses() == []
-    assert (await store.approvals(), await store.quarantines(), await store.acceptances()) == ([], [], [])
+    assert (await store.approvals(), await store.quarantines(), await store.accepted_values()) == ([], [], [])
     assert await store.findings_of([A]) == {}
-    assert await store.spent([("p", 0.0)]) == [0]
+    assert await store.count_charges([("p", 0.0)]) == [0]
 
 
 def test_what_holds_corrections_back_is_there_after_opening_again(tmp_path):
@@ -499,12 +494,12 @@ def test_what_holds_corrections_back_is_there_after_opening_again(tmp_path):
                 if turn < 2:
                     await store.commit(facts)
                 assert await store.corrections() == facts.governance.corrections
-                assert await store.spent([("p", 0.0)]) == [1]
+                assert await store.count_charges([("p", 0.0)]) == [1]
                 assert (await store.pauses(), await store.approvals()) == (
                     facts.governance.pauses,
                     facts.governance.approvals,
                 )
-                assert (await store.quarantines(), await store.acceptances()) == (
+                assert (await store.quarantines(), await store.accepted_values()) == (
                     facts.governance.quarantines,
                     facts.governance.accepted,
                 )

@@ -14,18 +14,11 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multip
 from holdfast.errors import StoreError
 from holdfast.model.budget_charge import BudgetCharge
 from holdfast.model.verdict import Status
-from holdfast.store.memory import MemoryStore
-from holdfast.store.protocol import (
-    BudgetSpent,
-    Claim,
-    ClaimLost,
-    CorrectedPath,
-    CorrectionOutcome,
-    Request,
-    Transaction,
-    UnchangedCheck,
-)
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.governance import BudgetSpent, CorrectionOutcome, PathCorrection
+from holdfast.store.records import Claim, ClaimLost
+from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.state import CheckRequest, UnchangedCheck
+from holdfast.store.transaction import Transaction
 from tests.unit.store import examples
 from tests.unit.store.examples import A, B, C, D, listed
 
@@ -53,7 +46,7 @@ events = st.builds(
 )
 names = st.sampled_from(["c1", "c2", "c3"])
 some_paths = st.sampled_from(["", "a", "a.b"])
-paths = st.builds(CorrectedPath, some_paths, examples.odd_values, examples.odd_values, st.booleans())
+paths = st.builds(PathCorrection, some_paths, examples.odd_values, examples.odd_values, st.booleans())
 corrections = st.builds(
     lambda name, address, at, outcome, paths: examples.correction(name, address, at=at, outcome=outcome, paths=paths),
     names,
@@ -90,7 +83,7 @@ transactions = st.builds(
     states=st.lists(examples.states(addresses), max_size=3),
     touched=st.lists(touches, max_size=2),
     rescheduled=st.lists(st.tuples(addresses, st.none() | small_times), max_size=2),
-    requested=st.lists(st.builds(Request, addresses, st.sampled_from(["r1", "r2"]), small_times), max_size=2),
+    requested=st.lists(st.builds(CheckRequest, addresses, st.sampled_from(["r1", "r2"]), small_times), max_size=2),
     forgotten=st.lists(addresses, max_size=1),
     findings=st.dictionaries(addresses, st.lists(examples.findings, max_size=2).map(tuple), max_size=2),
     findings_at=small_times,
@@ -122,7 +115,7 @@ class Stores(RuleBasedStateMachine):
         super().__init__()
         self.runner = asyncio.Runner()
         self.folder = tempfile.TemporaryDirectory()
-        self.memory = MemoryStore()
+        self.memory = SqliteStore.in_memory()
         self.disk = self.opened()
         self.digests = set(map(examples.digest, range(2)))
 
@@ -193,7 +186,7 @@ class Stores(RuleBasedStateMachine):
             self.both(method, address)
         self.both("decisions", address, 9)
         self.same(lambda store: store.events(subject=str(address), type_prefix=prefix, since=now))
-        self.same(lambda store: store.unlooked(address.connection, address.kind, now))
+        self.same(lambda store: store.unchecked(address.connection, address.kind, now))
         self.same(lambda store: store.all_states(kind=address.kind))
 
     @rule(now=small_times, some=st.none() | st.lists(addresses, max_size=3), limit=st.none() | st.integers(0, 2))
@@ -217,7 +210,7 @@ class Stores(RuleBasedStateMachine):
         self.same_answer(lambda store: self.settled(store, address, [*known, *listed]))
 
     async def settled(self, store, address, listed):
-        return set(await store.settled(address.connection, address.kind, listed))
+        return set(await store.find_unchanged(address.connection, address.kind, listed))
 
     def same_answer(self, question) -> None:
         memory, disk = (self.runner.run(question(store)) for store in (self.memory, self.disk))

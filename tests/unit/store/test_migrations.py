@@ -17,22 +17,20 @@ from holdfast.model.condition import Condition, ConditionType, Truth
 from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.resource import Origin
 from holdfast.model.verdict import Status
-from holdfast.store import migrations
-from holdfast.store.migrations import Migration
-from holdfast.store.protocol import (
-    Applied,
-    Declared,
+from holdfast.store.records import OperationStep, WriteOperation
+from holdfast.store.sqlite import migrations
+from holdfast.store.sqlite.migrations import Migration
+from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.state import (
+    AppliedState,
+    DeclaredState,
     Digest,
-    GovernanceChanges,
-    Observed,
-    Operation,
+    ObservedState,
     ResourceState,
-    Schedule,
-    Settled,
-    Step,
-    Transaction,
+    ScheduleState,
+    UnchangedResource,
 )
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.transaction import GovernanceChanges, Transaction
 from tests.unit.store.examples import A, correction, event, finding, full_state
 
 V1 = Path(__file__).with_name("v1.sql")
@@ -63,7 +61,7 @@ def test_a_store_of_the_oldest_schema_opens_with_everything_in_it(tmp_path):
             assert await store.document(digest) == {"size": 1}
             assert await store.state(x) == ResourceState(
                 x,
-                declared=Declared(
+                declared=DeclaredState(
                     "openstack",
                     3,
                     digest,
@@ -72,7 +70,7 @@ def test_a_store_of_the_oldest_schema_opens_with_everything_in_it(tmp_path):
                     depends_on=("prod/Subnet/y",),
                     source="a.yaml:1",
                 ),
-                observed=Observed(
+                observed=ObservedState(
                     digest,
                     provider_id="id-1",
                     status=Status.DRIFTED,
@@ -82,8 +80,8 @@ def test_a_store_of_the_oldest_schema_opens_with_everything_in_it(tmp_path):
                     state_hash="spec-sha256/1:" + digest,
                     conditions=(Condition(ConditionType.DRIFTED, Truth.TRUE, "R", "m", 3, 8.5),),
                 ),
-                applied=Applied(digest, 2, digest, origin=Origin.IMPORTED, settle_until=None),
-                schedule=Schedule(
+                applied=AppliedState(digest, 2, digest, origin=Origin.IMPORTED, settle_until=None),
+                schedule=ScheduleState(
                     checked_at=10.0, good_at=9.0, resync_seconds=60.0, due_at=70.5, failures=1, terminal=None
                 ),
             )
@@ -93,7 +91,9 @@ def test_a_store_of_the_oldest_schema_opens_with_everything_in_it(tmp_path):
             assert (found.clean_at, found.times) == (None, 1)
             assert [one.number for one in await store.revisions(x)] == [2]
             assert [one.id for one in await store.decisions(x, 9)] == ["d-1"]
-            in_flight = Operation("op-1", x, "update", Step.SENT, 4.0, digest, None, (), {"n": 1}, None, 1, "d-1", "")
+            in_flight = WriteOperation(
+                "op-1", x, "update", OperationStep.SENT, 4.0, digest, None, (), {"n": 1}, None, 1, "d-1", ""
+            )
             assert await store.operations() == [in_flight]
             assert await store.claim(x, "me", 5.0, 9.0) is None
             assert [one.event.data async for one in store.events(subject=str(x))] == [{"n": 1}]
@@ -124,12 +124,12 @@ def test_a_store_of_the_oldest_schema_goes_on_like_a_new_one(tmp_path):
             )
             ages = [(one.first_seen, one.clean_at, one.times) for one in (await store.findings(x))[x]]
             assert ages == [(5.0, None, 2), (11.0, 9.0, 1)]
-            assert await store.settled("prod", "Network", [("id-1", raw)]) == []
+            assert await store.find_unchanged("prod", "Network", [("id-1", raw)]) == []
             await store.commit(
                 Transaction(states=[replace(state, observed=replace(state.observed, status=Status.IN_SYNC))])
             )
-            assert await store.settled("prod", "Network", [("id-1", raw)]) == [Settled(x, 60.0)]
-            assert [one async for one in store.unlooked("prod", "Network", 10.5)] == [x]
+            assert await store.find_unchanged("prod", "Network", [("id-1", raw)]) == [UnchangedResource(x, 60.0)]
+            assert [one async for one in store.unchecked("prod", "Network", 10.5)] == [x]
             charges = {"c": [BudgetCharge("p", 1, 0.0)]}
             await store.commit(
                 Transaction(governance=GovernanceChanges(corrections=[correction("c", x)], charges=charges))

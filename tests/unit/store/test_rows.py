@@ -10,8 +10,8 @@ from hypothesis import given
 from holdfast.model.condition import ConditionType, Truth
 from holdfast.model.resource import Origin
 from holdfast.model.verdict import Status
-from holdfast.store import rows
-from holdfast.store.protocol import ResourceState
+from holdfast.store.sqlite import rows
+from holdfast.store.state import ResourceState
 from tests.unit.store import examples
 
 

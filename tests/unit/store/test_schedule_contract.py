@@ -6,18 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.store.protocol import (
-    ClaimLost,
-    Declared,
-    PartialUpdates,
-    Request,
-    ResourceState,
-    Schedule,
-    Store,
-    Transaction,
-    UnchangedCheck,
-    WriteChanges,
-)
+from holdfast.store.protocol import Store
+from holdfast.store.records import ClaimLost
+from holdfast.store.state import CheckRequest, DeclaredState, ResourceState, ScheduleState, UnchangedCheck
+from holdfast.store.transaction import PartialUpdates, Transaction, WriteChanges
 from tests.unit.store.examples import A, B, full_state, on_every_store
 
 
@@ -32,13 +24,15 @@ async def test_a_new_due_time_changes_nothing_else(store: Store):
 @on_every_store
 async def test_a_request_changes_its_token_and_the_due_time_and_nothing_else(store: Store):
     await store.commit(Transaction(states=[full_state(A)]))
-    await store.commit(Transaction(updates=PartialUpdates(requested=[Request(A, "now", 7.0)])))
+    await store.commit(Transaction(updates=PartialUpdates(requested=[CheckRequest(A, "now", 7.0)])))
     assert await store.state(A) == full_state(A, due_at=7.0, requested="now")
 
 
 @on_every_store
 async def test_an_unknown_resource_is_neither_rescheduled_nor_asked_for(store: Store):
-    await store.commit(Transaction(updates=PartialUpdates(rescheduled=[(A, 7.0)], requested=[Request(B, "now", 7.0)])))
+    await store.commit(
+        Transaction(updates=PartialUpdates(rescheduled=[(A, 7.0)], requested=[CheckRequest(B, "now", 7.0)]))
+    )
     assert await store.states([A, B]) == {}
 
 
@@ -46,7 +40,7 @@ async def test_an_unknown_resource_is_neither_rescheduled_nor_asked_for(store: S
 async def test_a_state_that_was_read_before_a_request_does_not_take_it_back(store: Store):
     before = full_state(A, requested=None, handled=None, due_at=5.0)
     await store.commit(Transaction(states=[before]))
-    await store.commit(Transaction(updates=PartialUpdates(requested=[Request(A, "now", 7.0)])))
+    await store.commit(Transaction(updates=PartialUpdates(requested=[CheckRequest(A, "now", 7.0)])))
     await store.commit(Transaction(states=[full_state(A, requested=None, handled=None, due_at=900.0)]))
     kept = await store.state(A)
     assert kept is not None
@@ -56,7 +50,7 @@ async def test_a_state_that_was_read_before_a_request_does_not_take_it_back(stor
 @on_every_store
 async def test_a_state_that_was_read_before_a_request_was_done_does_not_open_it_again(store: Store):
     await store.commit(Transaction(states=[full_state(A, requested="old", handled="old")]))
-    await store.commit(Transaction(updates=PartialUpdates(requested=[Request(A, "now", 7.0)])))
+    await store.commit(Transaction(updates=PartialUpdates(requested=[CheckRequest(A, "now", 7.0)])))
     await store.commit(Transaction(states=[full_state(A, requested="now", handled="now", due_at=900.0)]))
     await store.commit(Transaction(states=[full_state(A, requested="old", handled="old", due_at=950.0)]))
     kept = await store.state(A)
@@ -67,7 +61,7 @@ async def test_a_state_that_was_read_before_a_request_was_done_does_not_open_it_
 @on_every_store
 async def test_a_touch_does_not_put_off_what_was_asked_for_meanwhile(store: Store):
     await store.commit(Transaction(states=[full_state(A, requested=None, handled=None)]))
-    await store.commit(Transaction(updates=PartialUpdates(requested=[Request(A, "now", 7.0)])))
+    await store.commit(Transaction(updates=PartialUpdates(requested=[CheckRequest(A, "now", 7.0)])))
     await store.commit(Transaction(updates=PartialUpdates(unchanged=[UnchangedCheck(A, 50.0, 900.0)])))
     kept = await store.state(A)
     assert kept is not None
@@ -102,16 +96,20 @@ async def test_a_claim_that_another_worker_took_or_that_was_given_back_cannot_be
 def test_a_state_that_handled_the_request_is_due_when_it_says(due_at, tmp_path):
     @on_every_store
     async def check(store: Store):
-        await store.commit(Transaction(states=[ResourceState(A, declared=Declared("file"))]))
-        await store.commit(Transaction(updates=PartialUpdates(requested=[Request(A, "now", 7.0)])))
+        await store.commit(Transaction(states=[ResourceState(A, declared=DeclaredState("file"))]))
+        await store.commit(Transaction(updates=PartialUpdates(requested=[CheckRequest(A, "now", 7.0)])))
         await store.commit(
             Transaction(
-                states=[ResourceState(A, declared=Declared("file"), schedule=Schedule(handled="now", due_at=due_at))]
+                states=[
+                    ResourceState(
+                        A, declared=DeclaredState("file"), schedule=ScheduleState(handled="now", due_at=due_at)
+                    )
+                ]
             )
         )
         kept = await store.state(A)
         assert kept == ResourceState(
-            A, declared=Declared("file"), schedule=Schedule(requested="now", handled="now", due_at=due_at)
+            A, declared=DeclaredState("file"), schedule=ScheduleState(requested="now", handled="now", due_at=due_at)
         )
 
     for kind in ("memory", "sqlite"):

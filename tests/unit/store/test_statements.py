@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.store import migrations, statements
+from holdfast.store.sqlite import migrations, statements
 
 FOLDER = Path(statements.__file__).parent
 TEXT = (resources.files("holdfast.store") / "sql/queries.sql").read_text(encoding="utf-8")

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import ChainBroken
-from holdfast.store.protocol import Transaction
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.transaction import Transaction
 from tests.unit.store.examples import A, B, event
 
 LENGTH = 1200  # more than two pages

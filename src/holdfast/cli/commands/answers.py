@@ -28,7 +28,8 @@ from holdfast.reconcile.action_result import ActionOutcome
 from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.connections import Connections
 from holdfast.reconcile.finding_actions import Person
-from holdfast.store.protocol import Event, GovernanceChanges, Transaction
+from holdfast.store.records import AuditEvent
+from holdfast.store.transaction import GovernanceChanges, Transaction
 
 YEAR_SECONDS = 366 * 86_400.0
 
@@ -100,7 +101,7 @@ async def _promote(session: Session, checked: CheckResult, by: Person) -> None:
     """Make the fields ours again: a person has decided."""
     ended = [(checked.address, each) for each in checked.decision.reasons[0].paths] or [(checked.address, "")]
     data: dict[str, Json] = {"paths": [path for _, path in ended], "who": by.who, "why": by.why}
-    event = Event(session.clock.now(), "reverted", str(checked.address), data)
+    event = AuditEvent(session.clock.now(), "reverted", str(checked.address), data)
     await session.store.commit(
         Transaction(events=[event], governance=GovernanceChanges(unquarantined=ended, unaccepted=ended))
     )
@@ -162,7 +163,7 @@ def accept_command(address: str, path: str | None, who: str | None, dry_run: boo
             atomic_write.put(file, after)
             ended = [(wanted, paths.format_path(f.path)) for f in finding_actions.chosen(checked, path)]
             data: dict[str, Json] = {"file": str(file), "paths": [each for _, each in ended], "who": who or person()}
-            event = Event(session.clock.now(), "accepted", str(wanted), data)
+            event = AuditEvent(session.clock.now(), "accepted", str(wanted), data)
             await session.store.commit(
                 Transaction(events=[event], governance=GovernanceChanges(unquarantined=ended, unaccepted=ended))
             )

@@ -17,7 +17,8 @@ from holdfast.errors import InputError
 from holdfast.model.json import Json
 from holdfast.notify.cloudevents import CloudEvent
 from holdfast.policy import durations, time_parsing
-from holdfast.store.protocol import ChainedEvent, Event, Store
+from holdfast.store.protocol import Store
+from holdfast.store.records import AuditEvent, ChainedEvent
 
 
 @click.command("events")
@@ -83,7 +84,7 @@ class Wanted:
                 yield each
 
 
-def correlation_of(event: Event) -> str | None:
+def correlation_of(event: AuditEvent) -> str | None:
     """Return what ties an event to others: the remediation it is about, or the write."""
     found = event.data.get("correlation_id") or event.data.get("operation")
     return found if isinstance(found, str) else None

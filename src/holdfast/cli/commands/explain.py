@@ -21,7 +21,7 @@ from holdfast.policy import strategies
 from holdfast.reconcile import attribution, explain
 from holdfast.reconcile.explain import ExplainedFinding, Story
 from holdfast.reconcile.resolved_resource import settings_as_json
-from holdfast.store.protocol import ResourceState
+from holdfast.store.state import ResourceState
 
 _FORMATS = ("table", "json", "yaml")
 _NEXT = {

@@ -13,7 +13,8 @@ from holdfast.cli import console
 from holdfast.cli.commands.records import in_store
 from holdfast.errors import InputError
 from holdfast.model.address import Address
-from holdfast.store.protocol import Event, Transaction
+from holdfast.store.records import AuditEvent
+from holdfast.store.transaction import Transaction
 
 
 @click.command("forget")
@@ -32,7 +33,7 @@ def forget_command(addresses: tuple[str, ...], **rest: Any) -> int:
         await _require_undeclared(session, wanted)
         now = session.clock.now()
         why = "no longer declared; a person asked for it"
-        events = [Event(now, "forgotten", str(address), {"reason": why}) for address in wanted]
+        events = [AuditEvent(now, "forgotten", str(address), {"reason": why}) for address in wanted]
         await session.store.commit(Transaction(forgotten=wanted, events=events))
         for address in wanted:
             console.line(f"forgot {address}; the live object stays", fg="green")

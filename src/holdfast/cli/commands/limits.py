@@ -29,7 +29,9 @@ from holdfast.errors import InputError
 from holdfast.model.json import Json
 from holdfast.policy import contention_rules, durations
 from holdfast.reconcile.check import CheckResult
-from holdfast.store.protocol import Approval, Correction, Event, GovernanceChanges, Pause, Quarantine, Transaction
+from holdfast.store.governance import Approval, CorrectionRecord, Pause, Quarantine
+from holdfast.store.records import AuditEvent
+from holdfast.store.transaction import GovernanceChanges, Transaction
 
 _FORMATS = ("table", "json", "yaml")
 
@@ -73,7 +75,7 @@ def pause_command(scope: str, why: str, duration: str | None, who: str | None, *
             pause = Pause(scope, who or person(), why, now, until)
             data: dict[str, Json] = {"scope": scope, "who": pause.who, "why": why, "until": until}
             await session.store.commit(
-                Transaction(events=[Event(now, "paused", "", data)], governance=GovernanceChanges(pauses=[pause]))
+                Transaction(events=[AuditEvent(now, "paused", "", data)], governance=GovernanceChanges(pauses=[pause]))
             )
         what = scope or "everything"
         end = f"until {when(until)}" if until else f"until `holdfast resume{' ' + scope if scope else ''}`"
@@ -93,7 +95,7 @@ def _duration(text: str) -> float:
 async def _require_scope(session: Session, scope: str) -> None:
     """Refuse a scope that names nothing: a mistyped pause would be no pause."""
     parts = scope.split("/")
-    kinds = {kind for connection, kind in await session.store.sizes() if connection == parts[0]}
+    kinds = {kind for connection, kind in await session.store.count_resources() if connection == parts[0]}
     if len(parts) > 1 and kinds and parts[1] not in kinds:
         known = ", ".join(sorted(kinds))
         raise InputError(f"nothing of kind {parts[1]!r} is known on {parts[0]} (known: {known})")
@@ -123,7 +125,7 @@ def resume_command(scope: str, who: str | None, **rest: Any) -> int:
                 known = ", ".join(name or "everything" for name in pauses) or "nothing"
                 raise InputError(f"{scope or 'everything'} is not paused; paused now: {known}")
             data: dict[str, Json] = {"scope": scope, "who": who or person()}
-            event = Event(session.clock.now(), "resumed", "", data)
+            event = AuditEvent(session.clock.now(), "resumed", "", data)
             await session.store.commit(Transaction(events=[event], governance=GovernanceChanges(resumed=[scope])))
             left = [name or "everything" for name in pauses if name != scope]
         console.line(f"{scope or 'everything'} goes on.", fg="green")
@@ -185,7 +187,7 @@ def approve_command(plans: tuple[str, ...], everything: bool, yes: bool, why: st
             for one in chosen:
                 transaction.governance.approvals.append(Approval(one.plan, one.address, name, why, now))
                 data: dict[str, Json] = {"plan": one.plan, "who": name, "why": why}
-                transaction.events.append(Event(now, "approved", str(one.address), data))
+                transaction.events.append(AuditEvent(now, "approved", str(one.address), data))
             await session.store.commit(transaction)
         console.line(f"approved {len(chosen)}; `holdfast apply` or a running watch carries it out", fg="green")
         return 0
@@ -321,7 +323,7 @@ def corrections_command(address: str | None, limit: int, output_: str, **rest: A
     return run(main)
 
 
-def _correction_as_json(correction: Correction) -> dict[str, Json]:
+def _correction_as_json(correction: CorrectionRecord) -> dict[str, Json]:
     return {
         "id": correction.id,
         "address": str(correction.address),
@@ -380,7 +382,7 @@ def undo_command(correction: str, why: str, who: str | None, **rest: Any) -> int
     return run(main)
 
 
-async def _correction(session: Session, text: str) -> Correction:
+async def _correction(session: Session, text: str) -> CorrectionRecord:
     """Find a correction by its name or the beginning of it."""
     found = await session.store.correction(text)
     if found is not None:

@@ -18,7 +18,7 @@ from holdfast.metrics import store_samples
 from holdfast.metrics.families import Family, Sort
 from holdfast.reconcile.clock import SystemClock
 from holdfast.rollouts.core.templates import Template
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
     from prometheus_client import Metric

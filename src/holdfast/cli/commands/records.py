@@ -25,7 +25,8 @@ from holdfast.model.json import Json
 from holdfast.model.verdict import Status
 from holdfast.policy import lost_create_reasons
 from holdfast.reconcile import serialize
-from holdfast.store.protocol import UNCHECKED, ChainedEvent, ResourceState, StatusCounts, Step
+from holdfast.store.records import ChainedEvent, OperationStep
+from holdfast.store.state import UNCHECKED, ResourceState, StatusCounts
 
 _FORMATS = ("table", "json", "yaml")
 _TABLE: Final = 200  # resources that a table of all lists; beyond that it only counts them
@@ -94,7 +95,7 @@ def status_command(addresses: tuple[str, ...], output_: str, **rest: Any) -> int
                 ],
                 "waitingForDecision": len(await session.store.quarantines()),
                 "unknownWhetherCreated": [
-                    str(each.address) for each in await session.store.operations() if each.step is Step.UNSURE
+                    str(each.address) for each in await session.store.operations() if each.step is OperationStep.UNSURE
                 ],
                 "templates": await stored_groups.templates(session.store),
                 "resources": [state_as_json(state, now, missed) for state in states],
@@ -122,7 +123,7 @@ async def _counted(
 ) -> tuple[StatusCounts, list[ResourceState]]:
     """Return the resources that are asked for, and how many of them have which status."""
     if not addresses and scope.is_all:
-        tally = await session.store.tally(now)
+        tally = await session.store.count_statuses(now)
         is_short = not as_table or tally.total <= _TABLE
         return tally, [state async for state in session.store.all_states()] if is_short else []
     states = scope.chosen()
@@ -148,7 +149,7 @@ async def _show_standing(session: Session, states: list[ResourceState]) -> None:
             end = f" until {when(pause.until)}" if pause.until else ""
             console.line(f"Paused{end}: {pause.scope or 'everything'}, by {pause.who}: {pause.why}", fg="yellow")
     for operation in await session.store.operations():
-        if operation.step is Step.UNSURE:
+        if operation.step is OperationStep.UNSURE:
             said = lost_create_reasons.message(operation.address, operation.token)
             console.line(f"{operation.address}: {said}", fg="red")
     quarantines = await session.store.quarantines()
@@ -158,7 +159,7 @@ async def _show_standing(session: Session, states: list[ResourceState]) -> None:
 
 async def _unknown(session: Session) -> list[ResourceState]:
     """Return what the last check could say nothing about; what is known to be no longer declared is among it."""
-    return list((await session.store.states(await session.store.with_status(Status.UNKNOWN))).values())
+    return list((await session.store.states(await session.store.addresses_with_status(Status.UNKNOWN))).values())
 
 
 def _without_missed(tally: StatusCounts, states: Sequence[ResourceState], missed: Collection[Address]) -> StatusCounts:

@@ -23,7 +23,7 @@ from holdfast.rollouts.core import group_rollouts, rollout_steps
 from holdfast.rollouts.core.records import OVER, Phase
 from holdfast.rollouts.core.template_groups import RolloutRecord, TemplateGroup
 from holdfast.rollouts.repository import Batch, RolloutRepository
-from holdfast.store.protocol import VersionConflict
+from holdfast.store.records import VersionConflict
 
 _FORMATS = ("table", "json", "yaml")
 

@@ -98,7 +98,7 @@ async def _watch(options: Options, stop: asyncio.Event, rounds: int | None) -> i
 
 async def _used(session: Session, whole: Pass) -> frozenset[str]:
     """Return the connections to open: those of the store and, while it is being filled, all that can be opened."""
-    used = {connection for connection, _ in await session.store.sizes()}
+    used = {connection for connection, _ in await session.store.count_resources()}
     if whole.code is None:
         for name, spec in session.project.connections.items():
             with contextlib.suppress(HoldfastError):

@@ -26,7 +26,8 @@ from holdfast.providers.protocol import (
     Unchanged,
     Writer,
 )
-from holdfast.store.protocol import Store, Transaction
+from holdfast.store.protocol import Store
+from holdfast.store.transaction import Transaction
 
 
 class Killed(BaseException):

@@ -23,8 +23,9 @@ from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
 from holdfast.reconcile.retry import RetryPolicy
 from holdfast.reconcile.write import ResourceWriter
-from holdfast.store.memory import MemoryStore
-from holdfast.store.protocol import Declared, ResourceState, Store
+from holdfast.store.protocol import Store
+from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.state import DeclaredState, ResourceState
 from holdfast.testing.clock import FakeClock
 from holdfast.testing.conformance.call_recorder import Ledger, Life, MortalStore
 from holdfast.testing.conformance.provider_under_test import Subject
@@ -85,7 +86,7 @@ class Process:
     """The engine, opened anew for every run, as the command line does."""
 
     subject: Subject
-    store: Store = field(default_factory=lambda: cast("Store", MemoryStore()))
+    store: Store = field(default_factory=lambda: cast("Store", SqliteStore.in_memory()))
     clock: Clock = field(default_factory=FakeClock)
     life: Life = field(default_factory=Life)
     environ: Mapping[str, str] = field(default_factory=dict)
@@ -119,7 +120,7 @@ class Process:
     async def state(self, declaration: Declaration) -> ResourceState:
         """Return what is remembered of a resource."""
         found = await self.store.state(declaration.address)
-        return found or ResourceState(declaration.address, declared=Declared(declaration.provider))
+        return found or ResourceState(declaration.address, declared=DeclaredState(declaration.provider))
 
     async def check(self, declarations: Sequence[Declaration], only: Sequence[Address] | None = None) -> RunReport:
         """Look at all of it, or at some, and remember what was seen."""

@@ -21,8 +21,8 @@ from holdfast.providers.protocol import Connection, Provider
 from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import ResourceSet
-from holdfast.store.memory import MemoryStore
-from holdfast.store.protocol import Event
+from holdfast.store.records import AuditEvent
+from holdfast.store.sqlite.store import SqliteStore
 from holdfast.testing.clock import FakeClock
 from holdfast_emulators.azure.service import World as Arm
 from holdfast_emulators.azure.transport import ArmTransport
@@ -75,7 +75,7 @@ class Estate(Bench):
     """One process on one Azure; `restarted` is another on the same."""
 
     clock: Any = field(default_factory=FakeClock)
-    store: Any = field(default_factory=MemoryStore)
+    store: Any = field(default_factory=SqliteStore.in_memory)
     arm: Arm = field(default=None)  # type: ignore[assignment]
     connection: Connection = field(default=None)  # type: ignore[assignment]
     strategies: Sequence[Strategy] = ()
@@ -133,7 +133,7 @@ class Estate(Bench):
     def shown(self, name: str = "w", type_: str = WIDGET) -> Json:
         return self.arm.shown(self.id(name, type_))
 
-    async def events(self, kind: str) -> list[Event]:
+    async def events(self, kind: str) -> list[AuditEvent]:
         return [each.event async for each in self.store.events(type_prefix=kind)]
 
     async def caused(self) -> list[tuple[str, tuple[str, ...]]]:

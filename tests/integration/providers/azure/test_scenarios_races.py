@@ -12,7 +12,7 @@ from holdfast.policy.contention_rules import ContentionRules
 from holdfast.policy.correction_limits import CorrectionRules
 from holdfast.providers.azure.provider import AzureProvider
 from holdfast.reconcile.policy_evaluation import PolicyRules
-from holdfast.store.memory import MemoryStore
+from holdfast.store.sqlite.store import SqliteStore
 from holdfast.testing import virtual_time
 from holdfast.testing.virtual_time import VirtualClock
 from holdfast_emulators.azure import Computed, Etag, Fault, Fill, Limits, Operation, Operations, Script, Wrong
@@ -43,7 +43,7 @@ class Mortal(ArmTransport):
         return response
 
 
-class Forgetful(MemoryStore):
+class Forgetful(SqliteStore):
     """Loses the process at its nth commit: before it is kept, or after."""
 
     def __init__(self):
@@ -343,7 +343,8 @@ def test_35_two_engines_on_one_store_write_once(estate):
 def test_35_two_engines_that_know_nothing_of_one_another_stop_fighting(estate, caplog):
     async def scenario():
         mine, theirs = (
-            estate.restarted(store=MemoryStore(), rules=PolicyRules(CorrectionRules(mass_drift=None))) for _ in range(2)
+            estate.restarted(store=SqliteStore.in_memory(), rules=PolicyRules(CorrectionRules(mass_drift=None)))
+            for _ in range(2)
         )
         await mine.apply([widget(weight=1)])
         for _ in range(24):

@@ -24,7 +24,8 @@ from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.connections import WritableConnections
 from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.write import ResourceWriter
-from holdfast.store.protocol import ResourceState, Store
+from holdfast.store.protocol import Store
+from holdfast.store.state import ResourceState
 from holdfast.testing.conformance import Subject
 from holdfast.testing.conformance.engine_process import PATIENCE, Process, RealClock
 from holdfast.watch.list_scan import ListScanner

@@ -16,7 +16,7 @@ from holdfast.model.read_result import ReadError
 from holdfast.model.verdict import Status
 from holdfast.reconcile.report import RunReport
 from holdfast.store.protocol import Store
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
 from holdfast.testing.conformance.engine_process import Process
 from holdfast.testing.conformance.expectations import NotApplicable, expect, expect_status, the_only
 from holdfast.testing.conformance.provider_under_test import Doing
