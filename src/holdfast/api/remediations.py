@@ -26,7 +26,7 @@ from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.remediation import attempt_history, controller, repository
 from holdfast.remediation.core.alerts import Signal
-from holdfast.remediation.core.events import Workflow
+from holdfast.remediation.core.audit_events import Workflow
 from holdfast.remediation.core.records import Ending, Record
 from holdfast.remediation.intake import Announcement
 

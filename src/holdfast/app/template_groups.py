@@ -17,7 +17,8 @@ from holdfast.reconcile.clock import Clock, SystemClock
 from holdfast.reconcile.connections import Connections, WritableConnections
 from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import ResourceSet
-from holdfast.rollouts import adopt_scan, child_declarations, concurrency
+from holdfast.rollouts import adopt_scan, concurrency
+from holdfast.rollouts.core import rendering
 from holdfast.rollouts.controller import Rolled, RolloutController
 from holdfast.rollouts.core.template_groups import TemplateGroup
 from holdfast.rollouts.core.templates import Template
@@ -41,7 +42,7 @@ def with_children(manifests: Manifests, groups: Iterable[TemplateGroup]) -> Mani
     declared = {each.address: each for each in manifests.declarations}
     by_hand = dict(declared)
     for group in groups:
-        declared |= {each.address: each for each in child_declarations.declarations(group, by_hand)}
+        declared |= {each.address: each for each in rendering.declarations(group, by_hand)}
     return replace(manifests, declarations=tuple(declared[address] for address in sorted(declared, key=str)))
 
 

@@ -35,10 +35,11 @@ from holdfast.model.json import Json
 from holdfast.model.path import Pointer
 from holdfast.policy import durations, selectors, source_location
 from holdfast.policy.settings import Assess, Given, Layer, Level
-from holdfast.remediation.core import labels, queries
+from holdfast.remediation.core import metrics
+from holdfast.remediation.core.metrics import Query
 from holdfast.remediation.core.alerts import Signal
 from holdfast.remediation.core.past_attempts import AttemptLimits
-from holdfast.remediation.core.queries import Query
+
 from holdfast.remediation.core.rules import AssessmentRules, TargetRule
 from holdfast.remediation.core.timing import Windows
 
@@ -242,7 +243,7 @@ class _Reader:
     def _labels(self, value: Json, pointer: Pointer) -> dict[str, str]:
         found = self._sheet.texts(value, pointer)
         try:
-            labels.matchers(found)
+            metrics.matchers(found)
         except InputError as error:
             self._sheet.note(error, pointer)
         return found
@@ -259,10 +260,10 @@ class _Reader:
             self._sheet.fail("write a list of queries, or one of workload, node and volume", pointer)
             return ()
         if "workload" in body:
-            return queries.for_workload(self._labels(body["workload"], (*pointer, "workload")))
+            return metrics.for_workload(self._labels(body["workload"], (*pointer, "workload")))
         ((kind, _),) = body.items()
         name = self._sheet.text(body, kind, pointer) or ""
-        return queries.for_node(name) if kind == "node" else queries.for_volume(name)
+        return metrics.for_node(name) if kind == "node" else metrics.for_volume(name)
 
     def _query(self, value: Json, pointer: Pointer) -> Query | None:
         body = self._sheet.mapping(value, pointer, ("name", "query", "better"))

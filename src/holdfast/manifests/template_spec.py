@@ -31,9 +31,9 @@ from holdfast.model.resource import Declaration
 from holdfast.policy import did_you_mean, source_location
 from holdfast.providers import registry
 from holdfast.rollouts.core import rendering
-from holdfast.rollouts.core.adoption import Unstamped
-from holdfast.rollouts.core.karpenter_stamps import Hashed
-from holdfast.rollouts.core.option1 import NODEPOOL
+from holdfast.rollouts.core.revisions import Unstamped
+from holdfast.compat.karpenter.stamps import Hashed
+from holdfast.compat.karpenter.option1 import NODEPOOL
 from holdfast.rollouts.core.template_findings import FindingKind
 from holdfast.rollouts.core.template_schemes import Keys, ListKind, ListRule
 from holdfast.rollouts.core.templates import (

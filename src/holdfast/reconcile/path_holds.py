@@ -25,7 +25,7 @@ from holdfast.reconcile.policy_evaluation import UNDONE, WriteHistory
 from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.remediation import target_state
 from holdfast.remediation.core import past_attempts
-from holdfast.remediation.core.guard import Sighted
+from holdfast.remediation.core.state_hash import Sighted
 from holdfast.remediation.core.past_attempts import Precedent, Today
 from holdfast.store.governance import Quarantine
 from holdfast.store.records import FindingRecord

@@ -12,8 +12,14 @@ from hypothesis import strategies as st
 from holdfast.compare import hash_schemes
 from holdfast.compare.hash_schemes import StampedHash
 from holdfast.errors import SchemeError, UnhashableError
-from holdfast.rollouts.core import adoption, hash_epochs, option1, revisions, template_findings, template_schemes
-from holdfast.rollouts.core.adoption import Adopted, NotAdopted, Obstacle, Unstamped
+from holdfast.rollouts.core import hash_epochs, revisions, template_findings, template_schemes
+from holdfast.rollouts.core import revisions as revisions_module
+from holdfast.rollouts.core.revisions import Adopted
+from holdfast.rollouts.core.revisions import NotAdopted
+from holdfast.rollouts.core.revisions import Obstacle
+from holdfast.rollouts.core.revisions import Unstamped
+from holdfast.compat.karpenter import option1
+
 from holdfast.rollouts.core.hash_epochs import Change, Standing
 from holdfast.rollouts.core.revisions import ChildRecord, Live, ParentRecord
 from holdfast.rollouts.core.template_findings import FindingKind, Look
@@ -352,7 +358,7 @@ OWNER = settle(settle(None, BEFORE), EDITED)
 )
 def test_23_a_child_with_only_a_stamp_is_bound_to_what_it_names_or_is_unknown(stamp, policy, expected):
     child = ChildRecord("c", UID, stamp=stamp)
-    match adoption.adopt(OWNER, child, ALL, policy):
+    match revisions_module.adopt(OWNER, child, ALL, policy):
         case Adopted(bound):
             assert bound.birth == expected
         case NotAdopted(_, obstacle, is_drifted):
@@ -365,7 +371,7 @@ def test_23_a_child_with_only_a_stamp_is_bound_to_what_it_names_or_is_unknown(st
 
 def test_23_a_stamp_of_a_scheme_that_this_build_does_not_know_is_read_by_stored_digests():
     child = ChildRecord("c", UID, stamp=stamped(THREE, BEFORE))
-    assert adoption.adopt(OWNER, child, template_schemes.registry(ONE), Unstamped.HOLD) == Adopted(
+    assert revisions_module.adopt(OWNER, child, template_schemes.registry(ONE), Unstamped.HOLD) == Adopted(
         replace(child, birth=1, born_regime=0)
     )
 

@@ -14,9 +14,11 @@ import pytest
 from holdfast.compare import hash_schemes
 from holdfast.compat.karpenter import hashstructure
 from holdfast.model.json import Json
-from holdfast.rollouts.core import karpenter_stamps
-from holdfast.rollouts.core.karpenter_stamps import EC2_NODE_CLASS, Hashed
-from holdfast.rollouts.core.option1 import NODEPOOL
+from holdfast.compat.karpenter import stamps
+from holdfast.compat.karpenter.stamps import EC2_NODE_CLASS
+from holdfast.compat.karpenter.stamps import Hashed
+
+from holdfast.compat.karpenter.option1 import NODEPOOL
 
 CLASS = {
     "role": "role-1",
@@ -62,7 +64,7 @@ def changed(path: str, value: Json) -> Json:
 
 
 def stamp(key: str, version: str, spec: Json, bundle: str | None = "test-ca-bundle") -> str:
-    return karpenter_stamps.schemes(key, Hashed(("spec",), bundle))[version].declared({"spec": spec}, "")
+    return stamps.schemes(key, Hashed(("spec",), bundle))[version].declared({"spec": spec}, "")
 
 
 @pytest.mark.parametrize(
@@ -162,6 +164,6 @@ def test_what_cannot_be_told_has_no_hash_at_all(key, version, spec, bundle):
 
 
 def test_versions_that_are_not_known_here_are_no_schemes():
-    assert set(karpenter_stamps.schemes(NODEPOOL, Hashed(()))) == {"v3"}
-    assert set(karpenter_stamps.schemes(EC2_NODE_CLASS, Hashed(()))) == {"v4", "v5", "v6"}
-    assert karpenter_stamps.schemes("somebody.else/hash", Hashed(())) == {}
+    assert set(stamps.schemes(NODEPOOL, Hashed(()))) == {"v3"}
+    assert set(stamps.schemes(EC2_NODE_CLASS, Hashed(()))) == {"v4", "v5", "v6"}
+    assert stamps.schemes("somebody.else/hash", Hashed(())) == {}

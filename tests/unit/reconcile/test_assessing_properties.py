@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.remediation.core import trail as trails
 from holdfast.remediation.core.alerts import Alert
-from holdfast.remediation.core.end_reasons import Reason
+from holdfast.remediation.core.state import Reason
 from tests.unit.reconcile.remedying import Ward
 
 FIRING = Alert({"alertname": "HighMemory"})

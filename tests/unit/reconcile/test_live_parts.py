@@ -11,7 +11,7 @@ from holdfast.errors import InputError, Location
 from holdfast.model.address import Address
 from holdfast.model.write_result import WriteError, WriteFailure
 from holdfast.policy.dependency_graph import DEPENDS_ON
-from holdfast.rollouts.child_declarations import declarations
+from holdfast.rollouts.core.rendering import declarations
 from holdfast.rollouts.core import group_rollouts
 from holdfast.rollouts.core.records import Phase
 from holdfast.rollouts.core.rollout_limits import OnHalt, RolloutLimits

@@ -15,8 +15,9 @@ from holdfast.policy.windows import Mode, Window
 from holdfast.remediation import repository
 from holdfast.remediation.attempt_history import account
 from holdfast.remediation.core.alerts import Alert, Signal
-from holdfast.remediation.core.events import Workflow
-from holdfast.remediation.core.guard import Sighted, Unread
+from holdfast.remediation.core.audit_events import Workflow
+from holdfast.remediation.core.state_hash import Sighted
+from holdfast.remediation.core.state_hash import Unread
 from holdfast.remediation.core.past_attempts import AttemptLimits, Effect, Match
 from holdfast.remediation.core.records import Ending, Undo
 from holdfast.remediation.core.state import Phase

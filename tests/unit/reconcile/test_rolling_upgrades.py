@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from holdfast.policy.selectors import LabelSelector, Operator, Requirement
 from holdfast.rollouts import serialization
-from holdfast.rollouts.core.adoption import Unstamped
-from holdfast.rollouts.core.option1 import NODEPOOL
+from holdfast.rollouts.core.revisions import Unstamped
+from holdfast.compat.karpenter.option1 import NODEPOOL
 from holdfast.rollouts.core.records import Phase
 from holdfast.rollouts.core.templates import Compatibility, FieldClasses, Method, Mode, Stamping, Template
 from holdfast.store.transaction import RecordChanges, Transaction

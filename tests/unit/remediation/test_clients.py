@@ -10,7 +10,7 @@ import aiohttp.web
 import pytest
 
 from holdfast.remediation.core.alerts import Signal
-from holdfast.remediation.core.queries import Range
+from holdfast.remediation.core.metrics import Range
 from holdfast.remediation.probes.alertmanager import Alertmanager
 from holdfast.remediation.probes.http_query import Server, get
 from holdfast.remediation.probes.prometheus import Prometheus

@@ -18,9 +18,9 @@ from holdfast.model.address import Address
 from holdfast.policy import durations
 from holdfast.remediation import attempt_history, controller, repository
 from holdfast.remediation.core.alerts import Signal
-from holdfast.remediation.core.end_reasons import Reason
-from holdfast.remediation.core.events import Workflow
-from holdfast.remediation.core.guard import Unread
+from holdfast.remediation.core.state import Reason
+from holdfast.remediation.core.audit_events import Workflow
+from holdfast.remediation.core.state_hash import Unread
 from holdfast.remediation.core.records import Ending, Record
 from holdfast.remediation.intake import Announcement, Refused
 

@@ -11,7 +11,7 @@ from holdfast.reconcile.action_result import ActionOutcome
 from holdfast.reconcile.report import RunReport
 from holdfast.remediation import own_corrections
 from holdfast.remediation.attempt_history import Account, Told
-from holdfast.remediation.core.guard import Sighted
+from holdfast.remediation.core.state_hash import Sighted
 from holdfast.remediation.core.past_attempts import Effect, Match
 from holdfast.remediation.core.records import Record, Undo
 from holdfast.remediation.core.state import Phase, State

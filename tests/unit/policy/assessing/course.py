@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from holdfast.remediation.core import measurements, state, state_machine
-from holdfast.remediation.core.events import Event
-from holdfast.remediation.core.guard import Sighted, Sighting
-from holdfast.remediation.core.measurements import Measurement
+from holdfast.remediation.core import state, state_machine
+from holdfast.remediation.core import scoring
+from holdfast.remediation.core.scoring import Measurement
+from holdfast.remediation.core.audit_events import Event
+from holdfast.remediation.core.state_hash import Sighted
+from holdfast.remediation.core.state_hash import Sighting
+
 from holdfast.remediation.core.state import Execution, Phase, Remediation, Scope, State
 from holdfast.remediation.core.state_machine import Ask, Facts
 from holdfast.remediation.core.timing import Windows
@@ -16,13 +19,13 @@ CREATED = 1_000_000.0
 PRE, POST, OTHER = "sha256:aa", "sha256:bb", "sha256:cc"
 REMEDIATION = Remediation("rr-1", "prod/Deployment/web", CREATED, signal_name="HighMemory", pre_hash=PRE)
 
-WELL = measurements.scored(1.0, "all 3 pods ready")
-ILL = measurements.scored(0.0, "0/3 pods ready")
-RESOLVED = measurements.scored(1.0, "resolved", {"alert_resolution": {"alert_resolved": True, "active_count": 0}})
-FIRING = measurements.scored(0.0, "1 firing", {"alert_resolution": {"alert_resolved": False, "active_count": 1}})
-BETTER = measurements.scored(0.5, "1 of 1 metrics improved")
-WORSE = measurements.scored(0.0, "0 of 1 metrics improved")
-DOWN = measurements.unanswered("does not answer")
+WELL = scoring.scored(1.0, "all 3 pods ready")
+ILL = scoring.scored(0.0, "0/3 pods ready")
+RESOLVED = scoring.scored(1.0, "resolved", {"alert_resolution": {"alert_resolved": True, "active_count": 0}})
+FIRING = scoring.scored(0.0, "1 firing", {"alert_resolution": {"alert_resolved": False, "active_count": 1}})
+BETTER = scoring.scored(0.5, "1 of 1 metrics improved")
+WORSE = scoring.scored(0.0, "0 of 1 metrics improved")
+DOWN = scoring.unanswered("does not answer")
 
 
 @dataclass

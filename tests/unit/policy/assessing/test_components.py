@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from holdfast.errors import InputError
 from holdfast.model.health import Container, Pod, Workload
-from holdfast.remediation.core import alerts, health, labels, measurements, metrics, queries
+from holdfast.remediation.core import alerts, health, metrics
+from holdfast.remediation.core import scoring
+from holdfast.remediation.core import metrics as metrics_module
 from holdfast.remediation.core.alerts import Alert, Listing, Signal
 from holdfast.remediation.core.health import Answer, Probe
 from holdfast.remediation.core.metrics import Change, Series, Skipped, Span
@@ -133,14 +135,14 @@ def test_a_label_value_never_becomes_syntax():
         'alertname="x\\"} or vector(1) #\\\\\\n"',
         'namespace="p"',
     )
-    assert labels.selector({"b": "2", "a": "1", "c": ""}) == '{a="1",b="2"}'
+    assert metrics_module.selector({"b": "2", "a": "1", "c": ""}) == '{a="1",b="2"}'
     with pytest.raises(InputError, match="is not the name of a label"):
-        labels.matchers({'a="1"} or b': "x"})
+        metrics_module.matchers({'a="1"} or b': "x"})
 
 
 @given(st.text())
 def test_an_escaped_value_reads_back_as_itself(value):
-    text = labels.quoted(value)
+    text = metrics_module.quoted(value)
     inner, out, at = text[1:-1], "", 0
     while at < len(inner):
         assert inner[at] != '"'
@@ -155,7 +157,7 @@ def test_an_escaped_value_reads_back_as_itself(value):
 
 
 def test_every_query_aggregates_to_one_series():
-    asked = [*queries.for_workload({"namespace": "p"}), *queries.for_node("n"), *queries.for_volume("v")]
+    asked = [*metrics_module.for_workload({"namespace": "p"}), *metrics_module.for_node("n"), *metrics_module.for_volume("v")]
     assert len({query.name for query in asked}) == len(asked) == 10
     for query in asked:
         assert query.expression.startswith(("sum(", "max(", "1000 * histogram_quantile(0.95, sum by (le) ("))
@@ -163,13 +165,13 @@ def test_every_query_aggregates_to_one_series():
 
 
 def test_errors_of_everything_are_selected_without_a_stray_comma():
-    error_rate = next(query for query in queries.for_workload({}) if query.name == "error_rate")
+    error_rate = next(query for query in metrics_module.for_workload({}) if query.name == "error_rate")
     assert '{code=~"5.."}' in error_rate.expression
 
 
 @given(st.integers(0, 10**9), st.integers(0, 10**8), st.integers(60, 10**7))
 def test_a_range_is_never_more_points_than_prometheus_answers(created, elapsed, lookback):
-    asked = queries.time_range(float(created), float(created + elapsed), float(lookback))
+    asked = metrics_module.time_range(float(created), float(created + elapsed), float(lookback))
     assert asked.start < asked.end
     assert asked.step >= 15
     assert (asked.end - asked.start) / asked.step + 1 <= 11_000
@@ -251,12 +253,12 @@ def test_metrics_never_score_outside_of_zero_to_one(found):
 @pytest.mark.parametrize("score", [-0.1, 1.1, math.nan, math.inf])
 def test_a_score_that_is_none_is_refused(score):
     with pytest.raises(ValueError, match="from 0 to 1"):
-        measurements.scored(score, "")
+        scoring.scored(score, "")
 
 
 def test_what_was_not_assessed_has_no_score():
     with pytest.raises(ValueError, match="not assessed"):
-        measurements.Measurement(is_assessed=False, score=0.0, details="")
+        scoring.Measurement(is_assessed=False, score=0.0, details="")
 
 
 @pytest.mark.parametrize(
@@ -265,13 +267,13 @@ def test_what_was_not_assessed_has_no_score():
 )
 def test_a_thing_is_as_well_as_its_worst_sign(one, other, score):
     def measured(value):
-        return measurements.not_applicable("x") if value is None else measurements.scored(value, "x")
+        return scoring.not_applicable("x") if value is None else scoring.scored(value, "x")
 
     found = health.together(measured(one), measured(other))
     assert (found.is_assessed, found.score) == (True, score)
 
 
 def test_what_is_not_known_of_one_sign_leaves_all_open():
-    for pair in ((measurements.unanswered("x"), measurements.scored(1.0, "y")),) * 2:
+    for pair in ((scoring.unanswered("x"), scoring.scored(1.0, "y")),) * 2:
         assert not health.together(*pair).is_assessed
         assert not health.together(*reversed(pair)).is_assessed

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from holdfast.remediation.core import past_attempts
-from holdfast.remediation.core.end_reasons import Reason
+from holdfast.remediation.core.state import Reason
 from holdfast.remediation.core.past_attempts import Effect, Match, Precedent, Recurrence, Today
 
 NOW = 10_000_000.0

@@ -6,10 +6,13 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.remediation.core import measurements, state, state_machine, trail
-from holdfast.remediation.core.end_reasons import Reason
-from holdfast.remediation.core.events import Event
-from holdfast.remediation.core.guard import GONE, Sighted, Unread
+from holdfast.remediation.core import state, state_machine, trail
+from holdfast.remediation.core import scoring
+from holdfast.remediation.core.state import Reason
+from holdfast.remediation.core.audit_events import Event
+from holdfast.remediation.core.state_hash import GONE
+from holdfast.remediation.core.state_hash import Sighted
+from holdfast.remediation.core.state_hash import Unread
 from holdfast.remediation.core.state import Execution, Phase, Scope, State
 from holdfast.remediation.core.state_machine import Ask, Facts, Wants
 from holdfast.remediation.core.timing import Windows
@@ -18,8 +21,8 @@ from tests.unit.policy.assessing.course import CREATED, OTHER, POST, REMEDIATION
 MEASURED = {Ask.HEALTH, Ask.ALERTS, Ask.METRICS}
 ORDER = list(Phase)
 
-scores = st.sampled_from([0.0, 0.25, 0.5, 1.0]).map(lambda score: measurements.scored(score, ""))
-measured = scores | st.sampled_from([measurements.unanswered("down"), measurements.not_applicable("none")])
+scores = st.sampled_from([0.0, 0.25, 0.5, 1.0]).map(lambda score: scoring.scored(score, ""))
+measured = scores | st.sampled_from([scoring.unanswered("down"), scoring.not_applicable("none")])
 sightings = st.sampled_from([Sighted(POST), Sighted(POST), Sighted(POST), Unread(), Sighted("md5:bb")])
 executions = st.sampled_from([Execution.COMPLETED, Execution.COMPLETED, Execution.STARTED, Execution.UNKNOWN])
 answers = {"health": measured, "alerts": measured, "metrics": measured}

@@ -7,9 +7,13 @@ import pytest
 from holdfast.compare import go_json, hash_schemes
 from holdfast.compat.kubernaut.fingerprint import ConfigMapData, configmap_references, resource_fingerprint
 from holdfast.model.condition import Truth
-from holdfast.remediation.core import guard, state_machine, timing, trail
-from holdfast.remediation.core.end_reasons import Reason
-from holdfast.remediation.core.guard import GONE, Sighted, Unread
+from holdfast.remediation.core import state_machine, timing, trail
+from holdfast.remediation.core import state_hash
+from holdfast.remediation.core.state_hash import GONE
+from holdfast.remediation.core.state_hash import Sighted
+from holdfast.remediation.core.state_hash import Unread
+from holdfast.remediation.core.state import Reason
+
 from holdfast.remediation.core.state import ConditionType, Execution, Phase, Scope
 from holdfast.remediation.core.state_machine import Ask, Facts, Wants
 from holdfast.remediation.core.timing import Window, Windows
@@ -259,7 +263,7 @@ def test_23_a_large_integer_that_changes_is_drift_where_integers_are_exact():
     for scheme, equal in ((hash_schemes.SPEC_INT64, False), (hash_schemes.SPEC, True)):
         one, other = (str(scheme.stamp(go_json.loads(text, scheme.numbers))) for text in texts)
         assert (one == other) is equal
-        assert (guard.compare(Sighted(one), Sighted(other)) is hash_schemes.Comparison.EQUAL) is equal
+        assert (state_hash.compare(Sighted(one), Sighted(other)) is hash_schemes.Comparison.EQUAL) is equal
 
 
 @pytest.mark.parametrize("other", ["sha512:bb", "spec-sha256/1:sha256:bb", "bb"])

@@ -11,9 +11,17 @@ from hypothesis import strategies as st
 
 from holdfast.errors import InputError
 from holdfast.model.json import Json
-from holdfast.remediation.core import end_reasons, events, scoring, state, trail
-from holdfast.remediation.core.end_reasons import Flags, Progress, Reason
-from holdfast.remediation.core.events import Event, EventType, Workflow
+from holdfast.remediation.core import scoring, state, trail
+from holdfast.remediation.core import audit_events
+from holdfast.remediation.core.audit_events import Event
+from holdfast.remediation.core.audit_events import EventType
+from holdfast.remediation.core.audit_events import Workflow
+from holdfast.remediation.core import state as state_module
+from holdfast.remediation.core.state import Flags
+from holdfast.remediation.core.state import Progress
+from holdfast.remediation.core.state import Reason
+
+
 from holdfast.remediation.core.timing import Windows
 from tests.unit.policy.assessing.course import CREATED, PRE, REMEDIATION
 
@@ -60,7 +68,7 @@ def test_the_reason_is_total_over_all_combinations_of_flags():
         for progress in itertools.product(Progress, repeat=3):
             given_flags: Json = dict(zip(NAMES, (*bits, *progress), strict=True))
             flags = Flags(**given_flags)
-            reason = end_reasons.decide(flags)
+            reason = state_module.decide(flags)
             seen.add(reason)
             assert reason is None or isinstance(reason, Reason)
             if flags.is_drifted:
@@ -79,15 +87,15 @@ def test_the_reason_is_total_over_all_combinations_of_flags():
 def test_45_both_spellings_are_read(reason):
     pascal = "".join(word.capitalize() for word in reason.value.split("_"))
     assert (
-        end_reasons.parse(reason.value)
-        is end_reasons.parse(pascal)
-        is end_reasons.parse(f"Assessment{pascal}")
+        state_module.parse(reason.value)
+        is state_module.parse(pascal)
+        is state_module.parse(f"Assessment{pascal}")
         is reason
     )
 
 
 def test_an_unknown_reason_is_shown_as_it_is():
-    assert end_reasons.parse("Cosmic") is None
+    assert state_module.parse("Cosmic") is None
     found = trail.summarise([{"event_type": "effectiveness.assessment.completed", "reason": "Cosmic"}])
     assert (found.status, found.score) == ("Cosmic", None)
 
@@ -129,7 +137,7 @@ def test_44_the_last_answer_counts_and_a_failure_to_ask_takes_nothing_away():
 
 
 def test_a_remediation_is_told_with_the_state_before_it():
-    event = events.workflow_created(REMEDIATION, Workflow(id="restart", action_type="restart"), CREATED)
+    event = audit_events.workflow_created(REMEDIATION, Workflow(id="restart", action_type="restart"), CREATED)
     assert event.data == {
         "event_type": "remediation.workflow_created",
         "correlation_id": "rr-1",
@@ -144,7 +152,7 @@ def test_a_remediation_is_told_with_the_state_before_it():
 
 def test_the_schedule_is_told_with_every_instant():
     begun = state.begin(REMEDIATION, Windows(hash_delay=240.0, alert_delay=60.0))
-    told_ = events.scheduled(begun.remediation, begun.windows, begun.timing, CREATED)
+    told_ = audit_events.scheduled(begun.remediation, begun.windows, begun.timing, CREATED)
     assert {
         key: value for key, value in told_.data.items() if key not in ("event_type", "correlation_id", "ea_name")
     } == {

@@ -12,8 +12,10 @@ from holdfast.compare.rule_tree import RuleTree
 from holdfast.compare.rules import Presence
 from holdfast.errors import UnhashableError
 from holdfast.model.absent import ABSENT
-from holdfast.remediation.core import guard, state, state_hash, state_machine
-from holdfast.remediation.core.guard import Sighted
+from holdfast.remediation.core import state, state_hash, state_machine
+from holdfast.remediation.core import state_hash as state_hash_module
+from holdfast.remediation.core.state_hash import Sighted
+
 from holdfast.remediation.core.state import ConditionType, Execution
 from holdfast.remediation.core.timing import Windows
 from tests.unit.policy.assessing.course import CREATED, POST, REMEDIATION
@@ -91,9 +93,9 @@ def test_what_is_no_object_is_refused_and_not_taken_for_nothing():
 
 def test_hashes_made_under_other_rules_are_incomparable_and_absence_never_is():
     one, other = Sighted("sha256:aa", way="state/1+x"), Sighted("sha256:bb", way="state/1+y")
-    assert guard.compare(one, other) is Comparison.INCOMPARABLE
-    assert guard.compare(one, guard.GONE) is Comparison.DIFFERENT
-    assert guard.compare(one, one) is Comparison.EQUAL
+    assert state_hash_module.compare(one, other) is Comparison.INCOMPARABLE
+    assert state_hash_module.compare(one, state_hash_module.GONE) is Comparison.DIFFERENT
+    assert state_hash_module.compare(one, one) is Comparison.EQUAL
 
 
 def test_the_first_step_can_be_taken_by_whoever_confirmed_the_change_without_looking_again():
