@@ -19,7 +19,7 @@ import pytest
 from holdfast import Remediations
 from holdfast.cli.commands.remediation import remediation_command
 from holdfast.manifests import project
-from holdfast.remediation.core.records import Ending
+from holdfast.remediation.core.records import RemediationEnding
 from tests.acceptance.test_commands import run
 from tests.acceptance.test_examples import accept, commands
 
@@ -299,7 +299,7 @@ def test_the_same_from_python(folder):
         again = await remediations.start(DB, action="restart", alert="HighLatency", correlation_id="rr-py")
         assert started == again
         ended = await remediations.complete(DB)
-        assert ended.ending is Ending.COMPLETED
+        assert ended.ending is RemediationEnding.COMPLETED
         (record,) = await remediations.assess(DB, wait=True, timeout=240.0)
         return record, await remediations.history(DB)
 

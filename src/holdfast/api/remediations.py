@@ -27,7 +27,7 @@ from holdfast.model.json import Json
 from holdfast.remediation import attempt_history, controller, repository
 from holdfast.remediation.core.alerts import Signal
 from holdfast.remediation.core.audit_events import Workflow
-from holdfast.remediation.core.records import Ending, Record
+from holdfast.remediation.core.records import RemediationEnding, RemediationRecord
 from holdfast.remediation.intake import Announcement
 
 
@@ -58,7 +58,7 @@ class Remediations:
         alert: str = "",
         labels: Mapping[str, str] | None = None,
         correlation_id: str = "",
-    ) -> Record:
+    ) -> RemediationRecord:
         """Say that a remediation begins; captures the state before it. An `order` says all there is to say.
 
         Raise `engine.announcing.Refused` where policy does not let it begin. Saying so again with the same correlation
@@ -77,10 +77,10 @@ class Remediations:
         self,
         target: str,
         *,
-        ending: Ending = Ending.COMPLETED,
+        ending: RemediationEnding = RemediationEnding.COMPLETED,
         correlation_id: str = "",
         propagation: float | None = None,
-    ) -> Record:
+    ) -> RemediationRecord:
         """Say that it ended; what is there now has to hold.
 
         `propagation` is how many seconds others (GitOps, an operator) take to bring it about.
@@ -91,7 +91,7 @@ class Remediations:
             item = await assessment_task.Preparing(session, world).needed(_address(target))
             return await announcer.complete(found, item, ending, propagation)
 
-    async def assess(self, *which: str, wait: bool = False, timeout: float | None = None) -> list[Record]:  # noqa: ASYNC109 - a limit on the world's time, not on ours
+    async def assess(self, *which: str, wait: bool = False, timeout: float | None = None) -> list[RemediationRecord]:  # noqa: ASYNC109 - a limit on the world's time, not on ours
         """Take assessments further, of ids or targets or of all: one pass over what is due, or to their end."""
         async with self._opened() as session, session.writable_world() as world:
             chosen = await repository.named(session.store, which)
@@ -119,7 +119,7 @@ class Remediations:
             yield session
 
 
-async def _found(session: Session, chosen: Sequence[str]) -> list[Record]:
+async def _found(session: Session, chosen: Sequence[str]) -> list[RemediationRecord]:
     found = [await repository.find(session.store, ident) for ident in chosen]
     return [one.record for one in found if one is not None]
 

@@ -19,7 +19,7 @@ from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import ResourceSet
 from holdfast.rollouts import adopt_scan, concurrency
 from holdfast.rollouts.core import rendering
-from holdfast.rollouts.controller import Rolled, RolloutController
+from holdfast.rollouts.controller import RolloutResult, RolloutController
 from holdfast.rollouts.core.template_groups import TemplateGroup
 from holdfast.rollouts.core.templates import Template
 from holdfast.rollouts.repository import RolloutRepository
@@ -134,10 +134,10 @@ async def roll(
     stop: asyncio.Event,
     progress: Callable[[RunReport], None] | None = None,
     only: frozenset[str] | None = None,
-) -> Rolled:
+) -> RolloutResult:
     """Roll as far as it goes without waiting; with `only` these templates, whatever else is in scope."""
     if not session.templates:
-        return Rolled()
+        return RolloutResult()
     names = {each.template.name for each in in_scope(session)}
     if only is not None:
         names &= only
@@ -150,7 +150,7 @@ async def forget(session: Session, report: RunReport) -> None:
     await RolloutRepository(session.store, session.clock).forget(session.groups, done, session.templates)
 
 
-def merged(report: RunReport, rolled: Rolled) -> RunReport:
+def merged(report: RunReport, rolled: RolloutResult) -> RunReport:
     """Return a run with what its rollouts did."""
     acted = [each for one in rolled.reports for each in one.acted]
     reached: Sequence[Address] = [each for one in rolled.reports for each in one.not_reached]

@@ -39,9 +39,9 @@ from holdfast.model.json import Json
 from holdfast.model.path import Path, Pointer
 from holdfast.policy.windows import Window
 from holdfast.policy.write_reasons import EVERY, WriteReason
-from holdfast.rollouts.core.requirements import AT_ONCE, WITH_VALUES, Asks, Debounce, Offer, Predicate
+from holdfast.rollouts.core.requirements import AT_ONCE, WITH_VALUES, Asks, Debounce, Supply, Predicate
 from holdfast.rollouts.core.rollout_limits import Amount, OnHalt, RolloutLimits
-from holdfast.rollouts.core.templates import Gate, Method
+from holdfast.rollouts.core.templates import HealthGate, Method
 
 SECTION: Final = "rollouts"  # of the project file: what holds over all templates
 _ROLLOUT = (
@@ -58,7 +58,7 @@ class RolloutSettings:
 
     method: Method
     limits: RolloutLimits
-    gates: tuple[Gate, ...] = ()
+    gates: tuple[HealthGate, ...] = ()
     holds: Mapping[str, float] = field(default_factory=dict)
     spread_by: str = ""
 
@@ -157,7 +157,7 @@ def _windows(fields: Fields) -> tuple[Window, ...]:
     return tuple(window for window in read_ones if window is not None)
 
 
-def _gate(sheet: Sheet, value: Json, pointer: Pointer) -> Gate | None:
+def _gate(sheet: Sheet, value: Json, pointer: Pointer) -> HealthGate | None:
     fields = Fields(sheet, value, pointer, ("resource", *_PREDICATE[:4]))
     text = sheet.text(fields.body, "resource", pointer, "name the resource that the gate looks at")
     rest = {key: item for key, item in fields.body.items() if key != "resource"}
@@ -165,7 +165,7 @@ def _gate(sheet: Sheet, value: Json, pointer: Pointer) -> Gate | None:
     address = None if text is None else fields.read("resource", _address, None)
     if found is None or address is None:
         return None
-    return Gate(found.name, Predicate(found.name, found.path, found.test, found.values, Offer(address, ())))
+    return HealthGate(found.name, Predicate(found.name, found.path, found.test, found.values, Supply(address, ())))
 
 
 def predicates(fields: Fields, key: str) -> tuple[Predicate, ...]:
@@ -212,12 +212,12 @@ def _debounce(fields: Fields) -> Debounce:
     return Debounce(checks, fields.read("time", field_reader.seconds, 0.0))
 
 
-def _offer(fields: Fields) -> Offer | None:
+def _offer(fields: Fields) -> Supply | None:
     if "offeredBy" not in fields.body:
         return None
     address = fields.read("offeredBy", _address, None)
     path = fields.read("at", field_reader.path_of, _NOWHERE)
-    return None if address is None else Offer(address, path)
+    return None if address is None else Supply(address, path)
 
 
 def _address(value: Json) -> Address | None:

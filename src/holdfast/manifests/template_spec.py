@@ -35,14 +35,14 @@ from holdfast.rollouts.core.revisions import Unstamped
 from holdfast.compat.karpenter.stamps import Hashed
 from holdfast.compat.karpenter.option1 import NODEPOOL
 from holdfast.rollouts.core.template_findings import FindingKind
-from holdfast.rollouts.core.template_schemes import Keys, ListKind, ListRule
+from holdfast.rollouts.core.template_schemes import Keys, ListOrder, ListRule
 from holdfast.rollouts.core.templates import (
     KEPT,
     ChildKind,
     Compatibility,
     FieldClasses,
     Method,
-    Mode,
+    RolloutMode,
     Stamping,
     Template,
 )
@@ -58,7 +58,7 @@ SETTINGS: Final = tuple(key for key in _SPEC if key not in {"child", "resource"}
 _CHILD = ("apiVersion", "kind", "connection", "namespace", "labels", "managedOptions", "dependsOn")
 _OWN = ("labels", "managedOptions", "dependsOn")  # what selected children say of themselves
 _FIELDS = ("inPlace", "behavioural", "removed", "keepEmpty", "defaults", "moved", "lists", "rewrite")
-_LISTS = ("ordered", *(each.value for each in ListKind))
+_LISTS = ("ordered", *(each.value for each in ListOrder))
 _PROMOTED = (FindingKind.NEWLY_VISIBLE.value, FindingKind.DEFAULTS_CHANGED.value)
 
 
@@ -124,7 +124,7 @@ def of_settings(settings: Fields, head: Metadata, made: Prototype) -> Template:
         stamping=_stamping(settings),
         compatibility=sheet.choice(body, "compatibility", pointer, Compatibility.REGIMES),
         unstamped=sheet.choice(body, "unstamped", pointer, Unstamped.HOLD),
-        mode=sheet.choice(body, "mode", pointer, Mode.ENFORCE),
+        mode=sheet.choice(body, "mode", pointer, RolloutMode.ENFORCE),
         promoted=_promoted(settings),
         method=rollout.method,
         limits=rollout.limits,
@@ -238,7 +238,7 @@ def _list_rule(value: Json) -> ListRule | None:
     if value == "ordered":
         return None
     if isinstance(value, str) and value in _LISTS:
-        return ListKind(value)
+        return ListOrder(value)
     if isinstance(value, list) and value and all(isinstance(each, str) and each for each in value):
         return tuple(value)
     known = f"{', '.join(_LISTS)}, or names of fields that tell elements apart, such as [name]"

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from holdfast.metrics.families import Meter, Sort
+from holdfast.metrics.families import Meter, MetricType
 
 _WHERE: Final = ("connection", "kind")
 
 # -- the command itself
 
-BUILD: Final = Meter("holdfast_build_info", "The release that counted.", ("version",), Sort.INFO)
+BUILD: Final = Meter("holdfast_build_info", "The release that counted.", ("version",), MetricType.INFO)
 GATHERED: Final = Meter("holdfast_gathered_timestamp_seconds", "When all of this was counted.")
 
 # -- resources
@@ -68,16 +68,16 @@ APPROVALS: Final = Meter("holdfast_unused_approvals", "Plans that somebody said 
 
 # -- the audit trail
 
-EVENTS: Final = Meter("holdfast_events_total", "Events of the audit trail.", ("type",), Sort.COUNTER)
-CORRECTIONS: Final = Meter("holdfast_corrections_total", "Our writes, by how they ended.", ("outcome",), Sort.COUNTER)
+EVENTS: Final = Meter("holdfast_events_total", "Events of the audit trail.", ("type",), MetricType.COUNTER)
+CORRECTIONS: Final = Meter("holdfast_corrections_total", "Our writes, by how they ended.", ("outcome",), MetricType.COUNTER)
 HALTS: Final = Meter(
-    "holdfast_rollout_halts_total", "Rollouts that stopped because it went wrong.", ("template",), Sort.COUNTER
+    "holdfast_rollout_halts_total", "Rollouts that stopped because it went wrong.", ("template",), MetricType.COUNTER
 )
 ACTIVATIONS: Final = Meter(
     "holdfast_scheme_activations_total",
     "Schemes that took over at an owner; no child is touched by that.",
     ("owner",),
-    Sort.COUNTER,
+    MetricType.COUNTER,
 )
 
 # -- templates

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 
-class Sort(StrEnum):
+class MetricType(StrEnum):
     """How values of a meter behave."""
 
     GAUGE = "gauge"
@@ -22,7 +22,7 @@ class Meter:
     name: str
     text: str
     labels: tuple[str, ...] = ()
-    sort: Sort = Sort.GAUGE
+    sort: MetricType = MetricType.GAUGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Family:
 
 
 @dataclass(slots=True)
-class Readings:
+class Samples:
     """Values while they are counted; as large as the answer, however many things are counted."""
 
     _values: dict[Meter, dict[tuple[str, ...], float]] = field(default_factory=dict)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from holdfast.metrics import definitions
-from holdfast.metrics.families import Readings
+from holdfast.metrics.families import Samples
 from holdfast.store.governance import Approval, CorrectionOutcome, Pause, Quarantine
 from holdfast.store.records import AuditEvent, Claim, OperationStep, WriteOperation
 
@@ -21,7 +21,7 @@ _HALTED: Final = "rollout.halted"
 _ACTIVATED: Final = "template.activate"
 
 
-def count_operations(readings: Readings, operations: Iterable[WriteOperation]) -> None:
+def count_operations(readings: Samples, operations: Iterable[WriteOperation]) -> None:
     """Count writes in flight."""
     for step in _STEPS:
         readings.add(definitions.OPERATIONS, step, by=0)
@@ -30,7 +30,7 @@ def count_operations(readings: Readings, operations: Iterable[WriteOperation]) -
         readings.earliest(definitions.OLDEST_OPERATION, at=each.started_at)
 
 
-def count_claims(readings: Readings, claims: Iterable[Claim], now: float) -> None:
+def count_claims(readings: Samples, claims: Iterable[Claim], now: float) -> None:
     """Count claims; one that has lapsed is of a worker that did not live to give it back."""
     for state in ("held", "lapsed"):
         readings.add(definitions.CLAIMS, state, by=0)
@@ -43,7 +43,7 @@ def in_force(pauses: Iterable[Pause], now: float) -> list[Pause]:
     return [each for each in pauses if each.until is None or now < each.until]
 
 
-def count_pauses(readings: Readings, pauses: Iterable[Pause]) -> None:
+def count_pauses(readings: Samples, pauses: Iterable[Pause]) -> None:
     """Count pauses by what they cover, never by name."""
     for scope in _SCOPES:
         readings.add(definitions.PAUSES, scope, by=0)
@@ -51,7 +51,7 @@ def count_pauses(readings: Readings, pauses: Iterable[Pause]) -> None:
         readings.add(definitions.PAUSES, _SCOPES[min(each.scope.count("/") + 1, 3) if each.scope else 0])
 
 
-def count_decisions(readings: Readings, quarantines: Iterable[Quarantine], approvals: Iterable[Approval]) -> None:
+def count_decisions(readings: Samples, quarantines: Iterable[Quarantine], approvals: Iterable[Approval]) -> None:
     """Count what waits for a person, and what waits for us after a person's yes."""
     for cause in ("contention", "undone"):
         readings.add(definitions.QUARANTINES, cause, by=0)
@@ -60,14 +60,14 @@ def count_decisions(readings: Readings, quarantines: Iterable[Quarantine], appro
     readings.put(definitions.APPROVALS, value=sum(1 for _ in approvals))
 
 
-def count_no_events(readings: Readings) -> None:
+def count_no_events(readings: Samples) -> None:
     """Say that nothing was written, before anything is counted."""
     for outcome in CorrectionOutcome:
         if outcome is not CorrectionOutcome.BEGUN:
             readings.add(definitions.CORRECTIONS, outcome.value, by=0)
 
 
-def count_event(readings: Readings, event: AuditEvent) -> None:
+def count_event(readings: Samples, event: AuditEvent) -> None:
     """Count one line of the audit trail."""
     readings.add(definitions.EVENTS, event.type)
     if event.type == "write.done":

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from holdfast.metrics import definitions
-from holdfast.metrics.families import Readings
+from holdfast.metrics.families import Samples
 from holdfast.model.address import Address
 from holdfast.model.condition import ConditionType
 from holdfast.model.verdict import Status
@@ -53,7 +53,7 @@ def is_held(state: ResourceState) -> bool:
     return any(each.type is ConditionType.PROGRESSING and each.reason == "Hold" for each in state.observed.conditions)
 
 
-def count(readings: Readings, state: ResourceState, now: float) -> None:
+def count(readings: Samples, state: ResourceState, now: float) -> None:
     """Count one resource."""
     where = (state.address.connection, state.address.kind)
     status = UNCHECKED if state.observed.status is None else state.observed.status.value
@@ -67,14 +67,14 @@ def count(readings: Readings, state: ResourceState, now: float) -> None:
         readings.add(definitions.SUPPRESSED, *where, because)
 
 
-def count_none(readings: Readings, families: Iterable[tuple[str, str]]) -> None:
+def count_none(readings: Samples, families: Iterable[tuple[str, str]]) -> None:
     """Say of every status that there are none, before any is counted: what is not said cannot raise an alarm."""
     for where in families:
         for name in _NAMES:
             readings.add(definitions.RESOURCES, *where, name, by=0)
 
 
-def count_findings(readings: Readings, address: Address, found: Iterable[FindingRecord]) -> None:
+def count_findings(readings: Samples, address: Address, found: Iterable[FindingRecord]) -> None:
     """Count the open findings of one resource."""
     where = (address.connection, address.kind)
     for each in found:

@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from holdfast.metrics import definitions
-from holdfast.metrics.families import Readings
+from holdfast.metrics.families import Samples
 from holdfast.model.address import Address
 from holdfast.rollouts.core import group_views, records, rollout_limits, rollout_steps
-from holdfast.rollouts.core.records import OVER, Phase, Rollout
+from holdfast.rollouts.core.records import OVER, RolloutPhase, Rollout
 from holdfast.rollouts.core.rollout_limits import EVERY_REASON, Health, RolloutLimits
 from holdfast.rollouts.core.slots import Child, SlotSet, fleet_of
 from holdfast.rollouts.core.template_groups import TemplateGroup
@@ -28,12 +28,12 @@ class Around:
     gates: Mapping[str, Health] = field(default_factory=dict)
 
 
-def count(readings: Readings, group: TemplateGroup, around: Around) -> None:
+def count(readings: Samples, group: TemplateGroup, around: Around) -> None:
     """Count the newest rollout of a template group, which has its children if the rollout is not over."""
     if group.rollout is None:
         return
     name, rollout = group.template.name, group.rollout.rollout
-    for phase in Phase:
+    for phase in RolloutPhase:
         readings.put(definitions.PHASE, name, phase.value, value=phase is rollout.phase)
     readings.put(definitions.WAVE, name, value=rollout.wave)
     readings.put(definitions.FAILURES, name, value=rollout.failed)
@@ -49,7 +49,7 @@ def count(readings: Readings, group: TemplateGroup, around: Around) -> None:
         readings.put(definitions.ROLLOUT_BLOCKED, name, cause, value=1)
 
 
-def _count_slots(readings: Readings, name: str, rollout: Rollout, fleet: SlotSet) -> None:
+def _count_slots(readings: Samples, name: str, rollout: Rollout, fleet: SlotSet) -> None:
     done = {slot.name for slot in fleet.slots if records.is_done(rollout, slot)}
     working = len(records.at_work(rollout, fleet))
     readings.put(definitions.SLOTS, name, "done", value=len(done))
@@ -59,7 +59,7 @@ def _count_slots(readings: Readings, name: str, rollout: Rollout, fleet: SlotSet
 
 
 def _count_budgets(
-    readings: Readings, name: str, rollout: Rollout, fleet: SlotSet, limits: RolloutLimits | None
+    readings: Samples, name: str, rollout: Rollout, fleet: SlotSet, limits: RolloutLimits | None
 ) -> None:
     """Count what is taken, by the names that limits have in manifests; and what may be, if they are at hand."""
     size = len(fleet.slots)
@@ -83,7 +83,7 @@ def _causes(rollout: Rollout, children: Iterable[Child], limits: RolloutLimits, 
     """Return what a rollout waits for, each in one word."""
     told = {"pause": around.is_paused, "part": around.has_unready_parts, "window": rollout.is_closed}
     out = {cause for cause, is_so in told.items() if is_so}
-    if rollout.phase in {Phase.PAUSED, Phase.HALTED}:
+    if rollout.phase in {RolloutPhase.PAUSED, RolloutPhase.HALTED}:
         return {*out, rollout.phase.value}
     if around.is_declared:
         texts = rollout_steps.blocked_by(rollout, children, limits, around.now)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
 from holdfast.metrics import definitions, governance, resources, rollouts, template_groups
-from holdfast.metrics.families import Family, Readings
+from holdfast.metrics.families import Family, Samples
 from holdfast.metrics.rollouts import Around
 from holdfast.metrics.template_groups import Counting
 from holdfast.rollouts import child_status, serialization
@@ -58,7 +58,7 @@ class _Gatherer:
     store: Store
     now: float
     declared: Mapping[str, Template]  # by uid
-    readings: Readings = field(default_factory=Readings)
+    readings: Samples = field(default_factory=Samples)
 
     async def resources(self, *, per_resource: bool) -> None:
         resources.count_none(self.readings, await self.store.count_resources())

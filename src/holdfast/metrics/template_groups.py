@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from holdfast.metrics import definitions
-from holdfast.metrics.families import Readings
+from holdfast.metrics.families import Samples
 from holdfast.rollouts.core import template_groups
-from holdfast.rollouts.core.slots import State
-from holdfast.rollouts.core.template_groups import ChildFile, OwnerRecord, OwnerRevision, TemplateGroup
+from holdfast.rollouts.core.slots import ChildState
+from holdfast.rollouts.core.template_groups import ChildRecord, OwnerRecord, OwnerRevision, TemplateGroup
 
 
-def count_owners(readings: Readings, owners: Mapping[str, OwnerRecord]) -> None:
+def count_owners(readings: Samples, owners: Mapping[str, OwnerRecord]) -> None:
     """Count what there is of every owner, with or without children."""
     for owned in owners.values():
         name = owned.template.name
@@ -22,7 +22,7 @@ def count_owners(readings: Readings, owners: Mapping[str, OwnerRecord]) -> None:
             readings.add(definitions.HALTS, name, by=0)
             readings.add(definitions.UP_TO_DATE, name, by=0)
             readings.add(definitions.RESTAMPED, name, by=0)
-            for state in State:
+            for state in ChildState:
                 readings.add(definitions.CHILDREN, name, state.value, by=0)
 
 
@@ -30,17 +30,17 @@ def count_owners(readings: Readings, owners: Mapping[str, OwnerRecord]) -> None:
 class Counting:
     """Counts the children of one template group, one by one; those that were made alike are judged once."""
 
-    readings: Readings
+    readings: Samples
     group: TemplateGroup  # its children are not asked for
     owners: Mapping[str, OwnerRecord]  # by uid, all there are
     _fits: dict[tuple[tuple[str, OwnerRevision], ...], bool] = field(default_factory=dict)
 
-    def count(self, child: ChildFile) -> None:
+    def count(self, child: ChildRecord) -> None:
         """Count one child."""
         template = self.group.template.name
         self.readings.add(definitions.CHILDREN, template, child.state.value)
-        if child.state is not State.GONE:
-            fine = child.state is State.READY and self._is_current(child)
+        if child.state is not ChildState.GONE:
+            fine = child.state is ChildState.READY and self._is_current(child)
             self.readings.add(definitions.UP_TO_DATE, template, by=fine)
             self.readings.add(definitions.RESTAMPED, template, by=self._is_restamped(child))
             for uid, birth in child.births.items():
@@ -54,13 +54,13 @@ class Counting:
         owned = self.owners.get(uid)
         return uid if owned is None else owned.template.name
 
-    def _is_current(self, child: ChildFile) -> bool:
+    def _is_current(self, child: ChildRecord) -> bool:
         key = tuple(child.births.items())
         if key not in self._fits:
             self._fits[key] = template_groups.fits(self.group, child, self.group.current) is True
         return self._fits[key]
 
-    def _is_restamped(self, child: ChildFile) -> bool:
+    def _is_restamped(self, child: ChildRecord) -> bool:
         births = ((self.owners.get(uid), birth) for uid, birth in child.births.items())
         return any(owned is not None and is_restamped(owned, birth) for owned, birth in births)
 

@@ -25,8 +25,8 @@ from holdfast.reconcile.policy_evaluation import UNDONE, WriteHistory
 from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.remediation import target_state
 from holdfast.remediation.core import past_attempts
-from holdfast.remediation.core.state_hash import Sighted
-from holdfast.remediation.core.past_attempts import Precedent, Today
+from holdfast.remediation.core.state_hash import StateHash
+from holdfast.remediation.core.past_attempts import PastAttempt, CurrentState
 from holdfast.store.governance import Quarantine
 from holdfast.store.records import FindingRecord
 from holdfast.store.value_codec import encode_finding
@@ -90,15 +90,15 @@ def plan_digest(evaluation: Evaluation, inputs: DecisionInputs) -> str:
     return canonical.digest_bytes(canonical.canonical_bytes(body, lists="ordered")).removeprefix("sha256:")[:16]
 
 
-def _futile(evaluation: Evaluation, tried: Sequence[Precedent]) -> dict[str, PathHold]:
+def _futile(evaluation: Evaluation, tried: Sequence[PastAttempt]) -> dict[str, PathHold]:
     """Return everything, where putting it back failed on this very state as often as policy allows."""
     most, tree = evaluation.resource.settings.refuse_after, evaluation.tree
     if not most or not tried or tree is None:
         return {}
     seen = target_state.of_document(evaluation.resource, evaluation.observation.document, tree)
-    if not isinstance(seen, Sighted):
+    if not isinstance(seen, StateHash):
         return {}
-    today = Today(str(evaluation.resource.declaration.address), seen.hash, evaluation.at)
+    today = CurrentState(str(evaluation.resource.declaration.address), seen.hash, evaluation.at)
     times = past_attempts.failures(tried, today)
     if times < most:
         return {}

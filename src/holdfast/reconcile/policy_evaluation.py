@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from holdfast.policy.mass_drift import MassDrift
     from holdfast.policy.waivers import Waiver
     from holdfast.policy.write_reasons import WriteReason
-    from holdfast.remediation.core.past_attempts import Precedent
+    from holdfast.remediation.core.past_attempts import PastAttempt
     from holdfast.remediation.core.rules import AssessmentRules
 
 CONTENTION = "contention"
@@ -61,7 +61,7 @@ class WriteHistory:
 
     findings: Mapping[Address, Sequence[FindingRecord]] = field(default_factory=dict)
     corrections: Mapping[Address, Sequence[CorrectionRecord]] = field(default_factory=dict)
-    precedents: Mapping[Address, Sequence[Precedent]] = field(default_factory=dict)  # where policy asks what came of it
+    precedents: Mapping[Address, Sequence[PastAttempt]] = field(default_factory=dict)  # where policy asks what came of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ class PolicyEvaluator:
         corrections: dict[Address, list[CorrectionRecord]] = {}
         for correction in await self.store.corrections(drifted, since=now - (rules.reverts + 1) * held):
             corrections.setdefault(correction.address, []).append(correction)
-        tried: dict[Address, Sequence[Precedent]] = {}
+        tried: dict[Address, Sequence[PastAttempt]] = {}
         for item in items:
             if item.settings.refuse_after:
                 from holdfast.remediation import repository  # noqa: PLC0415 - only where policy asks what came of it

@@ -26,7 +26,7 @@ from holdfast.reconcile.resolved_resource import document_bytes
 from holdfast.reconcile.settled_read import Learnt
 from holdfast.reconcile.write import ResourceWriter, Run
 from holdfast.remediation import own_corrections, target_state
-from holdfast.remediation.own_corrections import Written
+from holdfast.remediation.own_corrections import WriteEnd
 from holdfast.store.governance import CorrectionOutcome
 from holdfast.store.records import AppliedRevision
 from holdfast.store.state import DeclaredState, ResourceState
@@ -136,7 +136,7 @@ async def _record_learnt(writer: ResourceWriter, run: Run, learnt: Learnt) -> Ac
     )
     identity = learnt.reading.identity
     confirmed = target_state.of_document(item, observed, learnt.tree, identity) if _is_assessed(checked) else None
-    await _assess(writer, run, transaction, Written(CorrectionOutcome.DONE, now, confirmed))
+    await _assess(writer, run, transaction, WriteEnd(CorrectionOutcome.DONE, now, confirmed))
     await writer.conclude(run, transaction)
     if not adopting:
         decision_log.ended(checked, stuck, effects, learnt.kept)
@@ -165,7 +165,7 @@ async def _record_unread(writer: ResourceWriter, run: Run, reading: ReadFailure)
     transaction.states.append(after)
     _add_end(writer, run, transaction, "write.done", after, {})
     await _end_correction(writer, run, transaction, CorrectionOutcome.DONE)
-    await _assess(writer, run, transaction, Written(CorrectionOutcome.DONE, now))
+    await _assess(writer, run, transaction, WriteEnd(CorrectionOutcome.DONE, now))
     await writer.conclude(run, transaction)
     return ActionResult(
         replace(checked, state=after), ActionOutcome.DONE, "sent; it cannot be read back", (), run.operation.id
@@ -241,7 +241,7 @@ async def refuse(writer: ResourceWriter, run: Run, refused: WriteFailure) -> Act
     transaction.events.append(writer.event("write.refused", run, data))
     await _end_correction(writer, run, transaction, CorrectionOutcome.FAILED)
     was_sent = refused.refusal is WriteError.RETRYABLE  # the answer may be lost, and not the write
-    await _assess(writer, run, transaction, Written(CorrectionOutcome.FAILED, writer.clock.now(), was_sent=was_sent))
+    await _assess(writer, run, transaction, WriteEnd(CorrectionOutcome.FAILED, writer.clock.now(), was_sent=was_sent))
     await writer.conclude(run, transaction)
     if is_terminal:
         return ActionResult(checked, ActionOutcome.TERMINAL, refused.message)
@@ -255,7 +255,7 @@ async def give_up(writer: ResourceWriter, run: Run, why: str) -> ActionResult:
     transaction = Transaction(writes=WriteChanges(finished=[run.operation.id], fences=run.fences))
     transaction.events.append(writer.event("write.given_up", run, {"operation": run.operation.id, "why": why}))
     await _end_correction(writer, run, transaction, CorrectionOutcome.FAILED)
-    await _assess(writer, run, transaction, Written(CorrectionOutcome.FAILED, writer.clock.now()))
+    await _assess(writer, run, transaction, WriteEnd(CorrectionOutcome.FAILED, writer.clock.now()))
     await writer.conclude(run, transaction)
     return ActionResult(run.checked, ActionOutcome.FAILED, why)
 
@@ -278,7 +278,7 @@ async def _end_correction(
         transaction.governance.corrections.append(replace(begun, outcome=outcome, paths=changed, post_image=after))
 
 
-async def _assess(writer: ResourceWriter, run: Run, transaction: Transaction, written: Written) -> None:
+async def _assess(writer: ResourceWriter, run: Run, transaction: Transaction, written: WriteEnd) -> None:
     """Begin the assessment of a correction, where policy wants one."""
     if _is_assessed(run.checked):
         rules = writer.checker.rules.assessment

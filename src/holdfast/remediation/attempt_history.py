@@ -12,9 +12,9 @@ from holdfast.remediation.core import past_attempts
 from holdfast.remediation.core import records as plain
 from holdfast.remediation.core.guard import Sighted, Sighting
 from holdfast.remediation.core.measurements import Measurement
-from holdfast.remediation.core.past_attempts import Effect, Match, Precedent, Recurrence, Today
-from holdfast.remediation.core.records import Record
-from holdfast.remediation.core.state import State
+from holdfast.remediation.core.past_attempts import AttemptEffect, StateMatch, PastAttempt, Recurrence, CurrentState
+from holdfast.remediation.core.records import RemediationRecord
+from holdfast.remediation.core.state import AssessmentState
 from holdfast.store.protocol import Store
 
 RECENT_SECONDS = 86_400.0
@@ -22,24 +22,24 @@ _UNDER_WAY = "under way"
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class AssessedAttempt:
     """One remediation, with what today's state says about it."""
 
-    record: Record
-    past: Precedent
-    match: Match | None  # None: today's state is not known
-    effect: Effect
+    record: RemediationRecord
+    past: PastAttempt
+    match: StateMatch | None  # None: today's state is not known
+    effect: AttemptEffect
     is_recent: bool
     led_to: str = ""  # the remediation that one which did not hold led to
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class AttemptHistory:
     """All of it."""
 
     target: str
     today: Sighting
-    told: tuple[Told, ...]  # oldest first
+    told: tuple[AssessedAttempt, ...]  # oldest first
     is_regression: bool  # the target is back in a state that was remediated before
     declining: tuple[str, ...]
     recurring: tuple[Recurrence, ...]
@@ -47,14 +47,14 @@ class Account:
     unassessed: int = 0  # writes of ours of which nobody wanted to know what came of them
 
 
-async def account(store: Store, target: str, today: Sighting, now: float, refusal: str | None = None) -> Account:
+async def account(store: Store, target: str, today: Sighting, now: float, refusal: str | None = None) -> AttemptHistory:
     """Return what was tried on a target."""
     found = [one.record async for one in repository.every(store, target)]
     found.sort(key=lambda one: (one.started_at, one.correlation_id))
     past = [plain.precedent(one) for one in found]
     current = today.hash if isinstance(today, Sighted) else None
     told = tuple(
-        Told(
+        AssessedAttempt(
             record,
             one,
             None if current is None else past_attempts.match(one, current),
@@ -66,8 +66,8 @@ async def account(store: Store, target: str, today: Sighting, now: float, refusa
     )
     known = {one.correlation_id for one in found}
     ours = await store.corrections([Address.parse(target)])
-    matching = past_attempts.record(past, Today(target, current, now)) if current is not None else None
-    return Account(
+    matching = past_attempts.record(past, CurrentState(target, current, now)) if current is not None else None
+    return AttemptHistory(
         target,
         today,
         told,
@@ -79,7 +79,7 @@ async def account(store: Store, target: str, today: Sighting, now: float, refusa
     )
 
 
-def as_json(account: Account) -> dict[str, Json]:
+def as_json(account: AttemptHistory) -> dict[str, Json]:
     """Return an account for programs."""
     return {
         "target": account.target,
@@ -102,7 +102,7 @@ def _today(seen: Sighting) -> dict[str, Json]:
     return {"currentSpecHash": None, "currentSpecHashMissing": seen.detail}
 
 
-def told_as_json(told: Told) -> dict[str, Json]:
+def told_as_json(told: AssessedAttempt) -> dict[str, Json]:
     """Return one remediation for programs."""
     return {
         **record_as_json(told.record),
@@ -113,7 +113,7 @@ def told_as_json(told: Told) -> dict[str, Json]:
     }
 
 
-def record_as_json(record: Record) -> dict[str, Json]:
+def record_as_json(record: RemediationRecord) -> dict[str, Json]:
     """Return a record for programs."""
     state = record.assessment
     out: dict[str, Json] = {
@@ -137,7 +137,7 @@ def record_as_json(record: Record) -> dict[str, Json]:
     return out
 
 
-def _state_as_json(state: State) -> dict[str, Json]:
+def _state_as_json(state: AssessmentState) -> dict[str, Json]:
     return {
         "phase": state.phase.value,
         "reason": None if state.reason is None else state.reason.value,

@@ -16,7 +16,7 @@ from holdfast.reconcile.undo import CannotUndo, CorrectionUndo, Postponed
 from holdfast.remediation.core import events
 from holdfast.remediation.core.end_reasons import Reason
 from holdfast.remediation.core.events import Event, EventType
-from holdfast.remediation.core.records import Record, Source, Undo
+from holdfast.remediation.core.records import RemediationRecord, RemediationSource, Undo
 from holdfast.store.governance import CorrectionOutcome
 from holdfast.store.protocol import Store
 
@@ -33,16 +33,16 @@ class Tried:
     note: str
 
 
-def is_wanted(record: Record, item: ResolvedResource | str) -> bool:
+def is_wanted(record: RemediationRecord, item: ResolvedResource | str) -> bool:
     """Tell whether policy wants a correction taken back now that its assessment is over."""
     state = record.assessment
-    if isinstance(item, str) or state is None or state.score is None or record.source is not Source.OURS:
+    if isinstance(item, str) or state is None or state.score is None or record.source is not RemediationSource.OURS:
         return False
     is_change = record.workflow.action_type == Action.UPDATE.value
     return is_change and state.reason is not Reason.SPEC_DRIFT and state.score < item.settings.undo_below
 
 
-async def undo(record: Record, item: ResolvedResource | str, store: Store, undoer: CorrectionUndo | None) -> Tried:
+async def undo(record: RemediationRecord, item: ResolvedResource | str, store: Store, undoer: CorrectionUndo | None) -> Tried:
     """Take it back, with all the guards of an undo."""
     if record.undo_tries >= MOST_TRIES:
         return Tried(Undo.REFUSED, f"given up after {record.undo_tries} tries: {record.undo_note}")
@@ -68,7 +68,7 @@ def wait(tries: int) -> float:
     return float(_FIRST_WAIT * 2 ** min(tries, 6))
 
 
-def told(record: Record, at: float) -> Event:
+def told(record: RemediationRecord, at: float) -> Event:
     """Tell what came of taking a correction back."""
     fields = {"undone": record.undo is Undo.DONE, "details": record.undo_note}
     return events.told(EventType.UNDONE, record.remediation(), at, fields)

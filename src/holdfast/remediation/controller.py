@@ -21,10 +21,10 @@ from holdfast.reconcile.undo import CorrectionUndo
 from holdfast.remediation import auto_undo, measurement, repository
 from holdfast.remediation.core import state_machine
 from holdfast.remediation.core.events import Event
-from holdfast.remediation.core.records import Record, Undo
+from holdfast.remediation.core.records import RemediationRecord, Undo
 from holdfast.remediation.core.rules import AssessmentRules
-from holdfast.remediation.core.state_machine import Facts
-from holdfast.remediation.measurement import Instruments, Subject
+from holdfast.remediation.core.state_machine import AssessmentFacts
+from holdfast.remediation.measurement import Instruments, MeasurementSubject
 from holdfast.remediation.repository import COLLECTION, Kept
 from holdfast.store.protocol import Store
 from holdfast.store.records import VersionConflict, VersionedRecord
@@ -48,12 +48,12 @@ class AssessmentController:
     instruments: Instruments = field(default_factory=Instruments)
     undoer: CorrectionUndo | None = None  # None: nothing may be written, so nothing is taken back
 
-    async def run_due(self, limit: int = BATCH, only: frozenset[str] | None = None) -> list[Record]:
+    async def run_due(self, limit: int = BATCH, only: frozenset[str] | None = None) -> list[RemediationRecord]:
         """Take further whatever is due now; return it as it is afterwards."""
         chosen = await self._due(limit, only)
         slots = asyncio.Semaphore(AT_ONCE)
 
-        async def one(stored_record: VersionedRecord) -> Record | None:
+        async def one(stored_record: VersionedRecord) -> RemediationRecord | None:
             async with slots:
                 return await self.advance(repository.kept(stored_record))
 
@@ -67,7 +67,7 @@ class AssessmentController:
         found = [await self.store.record(COLLECTION, key) for key in sorted(only)]
         return [one for one in found if one is not None and one.due_at is not None and one.due_at <= now]
 
-    async def advance(self, found: Kept) -> Record | None:
+    async def advance(self, found: Kept) -> RemediationRecord | None:
         """Take one record further by one pass; None if somebody else did meanwhile."""
         try:
             if found.record.undo is Undo.WANTED:
@@ -76,7 +76,7 @@ class AssessmentController:
         except VersionConflict:
             return None
 
-    async def _pass(self, found: Kept) -> Record:
+    async def _pass(self, found: Kept) -> RemediationRecord:
         record = found.record
         state = record.assessment
         if state is None:  # its end was never reported, and that is all the patience there is
@@ -84,7 +84,7 @@ class AssessmentController:
             state = repository.assessment(late, self.rules, None)
         subject = await self._subject(record)
         told: list[Event] = []
-        facts = Facts()
+        facts = AssessmentFacts()
         while True:
             state, wants = state_machine.step(state, facts, self.clock.now())
             told += wants.events
@@ -102,11 +102,11 @@ class AssessmentController:
         await self.store.commit(transaction)
         return record
 
-    async def _subject(self, record: Record) -> Subject:
+    async def _subject(self, record: RemediationRecord) -> MeasurementSubject:
         item = await self.prepare(Address.parse(record.target))
-        return Subject(self.store, self.checker, item, self.rules, self.instruments, self.clock)
+        return MeasurementSubject(self.store, self.checker, item, self.rules, self.instruments, self.clock)
 
-    async def _take_back(self, found: Kept) -> Record:
+    async def _take_back(self, found: Kept) -> RemediationRecord:
         """Take back what did not help; whatever comes of it is kept, so that it is not tried for ever."""
         held = windows.closed_by(self.checker.rules.corrections.windows, self.clock.now())
         if held is not None:

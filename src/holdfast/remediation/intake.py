@@ -20,8 +20,8 @@ from holdfast.remediation.core import records as plain
 from holdfast.remediation.core.alerts import Signal
 from holdfast.remediation.core.events import EventType, Workflow
 from holdfast.remediation.core.guard import Sighted, Sighting, Unread
-from holdfast.remediation.core.past_attempts import Today
-from holdfast.remediation.core.records import Ending, Record, Source
+from holdfast.remediation.core.past_attempts import CurrentState
+from holdfast.remediation.core.records import RemediationEnding, RemediationRecord, RemediationSource
 from holdfast.remediation.core.rules import AssessmentRules
 from holdfast.remediation.repository import Closing, Kept
 from holdfast.store.protocol import Store
@@ -29,7 +29,7 @@ from holdfast.store.records import VersionConflict
 from holdfast.store.transaction import RecordChanges, Transaction
 
 
-class Refused(HoldfastError):  # noqa: N818 - an answer
+class RemediationRefused(HoldfastError):  # noqa: N818 - an answer
     """A remediation that policy does not let begin, and why."""
 
 
@@ -55,7 +55,7 @@ class Announcer:
     random01: Callable[[], float]
     rules: AssessmentRules
 
-    async def start(self, item: ResolvedResource, order: Announcement) -> Record:
+    async def start(self, item: ResolvedResource, order: Announcement) -> RemediationRecord:
         """Record that a remediation begins; raise Refused if it is not to, having told that in the audit trail.
 
         Announcing the same correlation id again changes nothing and returns what is recorded.
@@ -70,7 +70,7 @@ class Announcer:
         if why is not None:
             refused = events.told(EventType.REFUSED, record.remediation(), record.started_at, {"details": why})
             await self.store.commit(Transaction(events=repository.audit([refused])))
-            raise Refused(f"{target}: {why}")
+            raise RemediationRefused(f"{target}: {why}")
         transaction = Transaction(
             records=RecordChanges(put=[Kept(record).next_version(record.started_at + self.rules.patience)])
         )
@@ -82,12 +82,12 @@ class Announcer:
             return _same_target(found.record, target) if found is not None else record
         return record
 
-    def _record(self, target: Address, order: Announcement, seen: Sighting) -> Record:
+    def _record(self, target: Address, order: Announcement, seen: Sighting) -> RemediationRecord:
         alerting = order.alerting or target
-        return Record(
+        return RemediationRecord(
             order.correlation_id or f"rr-{int(self.random01() * 16**12):012x}",
             str(target),
-            Source.OTHERS,
+            RemediationSource.OTHERS,
             self.clock.now(),
             order.workflow,
             order.signal or self.rules.alert_for(alerting),
@@ -109,15 +109,15 @@ class Announcer:
             return None  # without knowing the state nothing is refused
         target = str(item.declaration.address)
         past = await repository.precedents(self.store, target)
-        today = Today(target, seen.hash, self.clock.now())
+        today = CurrentState(target, seen.hash, self.clock.now())
         times = past_attempts.failures(past, today)
         if most and times >= most:
             return f"a remediation from this very state failed {times} times; refuseAfter is {most}"
         return past_attempts.refusal(past, today, action, limits) if limits is not None else None
 
     async def complete(
-        self, found: Kept, item: ResolvedResource, ending: Ending, propagation: float | None = None
-    ) -> Record:
+        self, found: Kept, item: ResolvedResource, ending: RemediationEnding, propagation: float | None = None
+    ) -> RemediationRecord:
         """Record that a remediation ended; what is there now is what has to hold.
 
         With `propagation` the change has that long to arrive (GitOps, an operator) before it is looked for.
@@ -161,7 +161,7 @@ class Announcer:
         raise InputError(f"{len(listed)} remediations of {target} are under way; say which with --id: {names}")
 
 
-def _same_target(record: Record, target: Address) -> Record:
+def _same_target(record: RemediationRecord, target: Address) -> RemediationRecord:
     if record.target != str(target):
         raise InputError(f"remediation {record.correlation_id} is of {record.target}, not of {target}")
     return record

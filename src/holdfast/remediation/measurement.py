@@ -19,16 +19,16 @@ from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.remediation import repository, target_state
 from holdfast.remediation.core import alerts, health, measurements, metrics, queries
-from holdfast.remediation.core.alerts import Alert, Listing, Signal
+from holdfast.remediation.core.alerts import Alert, AlertListing, Signal
 from holdfast.remediation.core.guard import Sighting, Unread
-from holdfast.remediation.core.health import Answer, Probe
+from holdfast.remediation.core.health import ProbeAnswer, Probe
 from holdfast.remediation.core.measurements import Measurement
-from holdfast.remediation.core.metrics import Change, Series, Skipped, Span
+from holdfast.remediation.core.metrics import MetricChange, Series, Skipped, ComparedSpan
 from holdfast.remediation.core.queries import Query, Range
-from holdfast.remediation.core.records import Record
+from holdfast.remediation.core.records import RemediationRecord
 from holdfast.remediation.core.rules import AssessmentRules
 from holdfast.remediation.core.state import Execution
-from holdfast.remediation.core.state_machine import Ask, Facts
+from holdfast.remediation.core.state_machine import Ask, AssessmentFacts
 from holdfast.remediation.probes import health_probe
 from holdfast.store.protocol import Store
 
@@ -59,7 +59,7 @@ class Instruments:
 
 
 @dataclass(slots=True)
-class Subject:
+class MeasurementSubject:
     """What a pass looks at, and through what."""
 
     store: Store
@@ -82,24 +82,24 @@ class Subject:
     async def health_signals(self, since: float) -> Sequence[Probe] | Workload:
         """Return what the provider itself says about health; nothing where it has no notion of that."""
         if isinstance(self.item, str):
-            return [Probe("target", Answer.UNKNOWN)]
+            return [Probe("target", ProbeAnswer.UNKNOWN)]
         if self.failed:
-            return [Probe(self.failed, Answer.FAILED)]
+            return [Probe(self.failed, ProbeAnswer.FAILED)]
         reader = await self.checker.reader(self.item.declaration.address.connection)
         told = await reader.health_signals(self.item.target(), since) if isinstance(reader, SupportsHealth) else ()
         if isinstance(told, Workload):
             return told
-        answers = {True: Answer.PASSED, False: Answer.FAILED, None: Answer.UNKNOWN}
+        answers = {True: ProbeAnswer.PASSED, False: ProbeAnswer.FAILED, None: ProbeAnswer.UNKNOWN}
         return [Probe(health_signal.name, answers[health_signal.is_well]) for health_signal in told]
 
 
-async def find_out(asks: Sequence[Ask], record: Record, subject: Subject) -> Facts:
+async def find_out(asks: Sequence[Ask], record: RemediationRecord, subject: MeasurementSubject) -> AssessmentFacts:
     """Answer what an assessment wants to know now."""
     measured = [ask for ask in asks if ask in _MEASURED]
     found = dict(
         zip(measured, await asyncio.gather(*[_MEASURED[ask](record, subject) for ask in measured]), strict=True)
     )
-    return Facts(
+    return AssessmentFacts(
         execution=_execution(record) if Ask.EXECUTION in asks else None,
         target=await subject.look() if Ask.TARGET in asks else None,
         health=found.get(Ask.HEALTH),
@@ -108,11 +108,11 @@ async def find_out(asks: Sequence[Ask], record: Record, subject: Subject) -> Fac
     )
 
 
-def _execution(record: Record) -> Execution:
+def _execution(record: RemediationRecord) -> Execution:
     return Execution.STARTED if record.ending is None else record.ending.execution
 
 
-async def _health(record: Record, subject: Subject) -> Measurement:
+async def _health(record: RemediationRecord, subject: MeasurementSubject) -> Measurement:
     specs = subject.rules.probes_for(Address.parse(record.target))
     told, probed = await asyncio.gather(subject.health_signals(record.started_at), health_probe.run_all(specs))
     if not isinstance(told, Workload):
@@ -120,7 +120,7 @@ async def _health(record: Record, subject: Subject) -> Measurement:
     return health.together(health.assess(told), health.assess_probes(probed))
 
 
-async def _alerts(record: Record, subject: Subject) -> Measurement:
+async def _alerts(record: RemediationRecord, subject: MeasurementSubject) -> Measurement:
     source, prometheus = subject.instruments.alertmanager, subject.instruments.prometheus
     if source is None:
         return measurements.unanswered("no Alertmanager is configured")
@@ -133,19 +133,19 @@ async def _alerts(record: Record, subject: Subject) -> Measurement:
     if listed is not None and not listed and prometheus is not None:  # the alerts of a dead Prometheus run out
         is_alive = await prometheus.is_ready()
     since = max(subject.clock.now() - record.started_at, 0.0)
-    return alerts.assess(record.signal, Listing(listed, is_alive, pods), since)
+    return alerts.assess(record.signal, AlertListing(listed, is_alive, pods), since)
 
 
-async def _metrics(record: Record, subject: Subject) -> Measurement:
+async def _metrics(record: RemediationRecord, subject: MeasurementSubject) -> Measurement:
     source, state = subject.instruments.prometheus, record.assessment
     if source is None or state is None:
         return measurements.unanswered("no Prometheus is configured")
     wanted = subject.rules.queries_for(Address.parse(record.alerting or record.target))
     now = subject.clock.now()
-    span = Span(record.started_at, state.timing.check_after, now, subject.rules.compared)
+    span = ComparedSpan(record.started_at, state.timing.check_after, now, subject.rules.compared)
     asked = queries.time_range(record.started_at, now, subject.rules.lookback, subject.rules.step)
 
-    async def one(query: Query) -> Change | Skipped:
+    async def one(query: Query) -> MetricChange | Skipped:
         answer = await source.query_range(query.expression, asked)
         return metrics.compare(query.name, answer, span, lower_is_better=query.lower_is_better)
 

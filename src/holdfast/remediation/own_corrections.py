@@ -20,7 +20,7 @@ from holdfast.remediation import repository, target_state
 from holdfast.remediation.core import records as plain
 from holdfast.remediation.core.events import Workflow
 from holdfast.remediation.core.guard import Sighted, Sighting, Unread
-from holdfast.remediation.core.records import Ending, Record, Source
+from holdfast.remediation.core.records import RemediationEnding, RemediationRecord, RemediationSource
 from holdfast.remediation.core.rules import AssessmentRules
 from holdfast.remediation.repository import Closing, Kept
 from holdfast.store.governance import CorrectionOutcome
@@ -70,10 +70,10 @@ def begin(
     if not is_wanted(checked):
         return
     seen = _seen_before(checked)
-    record = Record(
+    record = RemediationRecord(
         operation.id,
         str(checked.address),
-        Source.OURS,
+        RemediationSource.OURS,
         operation.started_at,
         Workflow(OURSELVES, action_type=operation.action, signal_type=_write_reason(checked).value),
         rules.alert_for(checked.address),
@@ -86,7 +86,7 @@ def begin(
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WriteEnd:
     """How a write ended."""
 
     outcome: CorrectionOutcome
@@ -95,15 +95,15 @@ class Written:
     was_sent: bool = True  # False: the provider refused, so nothing was executed
 
     @property
-    def ending(self) -> Ending:
+    def ending(self) -> RemediationEnding:
         """Return it as the ending of a remediation."""
         if self.outcome is not CorrectionOutcome.FAILED:
-            return Ending.COMPLETED
-        return Ending.FAILED if self.was_sent else Ending.NOT_EXECUTED
+            return RemediationEnding.COMPLETED
+        return RemediationEnding.FAILED if self.was_sent else RemediationEnding.NOT_EXECUTED
 
 
 async def end(
-    transaction: Transaction, store: Store, operation: WriteOperation, written: Written, rules: AssessmentRules
+    transaction: Transaction, store: Store, operation: WriteOperation, written: WriteEnd, rules: AssessmentRules
 ) -> None:
     """Record that a correction ended, and begin its assessment, in the transaction that ends it."""
     found = await repository.find(store, operation.id)
@@ -114,7 +114,7 @@ async def end(
     repository.close(transaction, found, Closing(written.ending, written.at, confirmed), rules)
 
 
-async def _stamped(store: Store, record: Record, seen: Sighting) -> Sighting:
+async def _stamped(store: Store, record: RemediationRecord, seen: Sighting) -> Sighting:
     """Return what a write left: the last correction is this one, if it is one."""
     if isinstance(seen, Sighted) and record.workflow.signal_type in CORRECTIONS:
         return repository.stamp(seen, record.correlation_id)

@@ -18,10 +18,10 @@ from holdfast.policy.write_reasons import CORRECTIONS
 from holdfast.remediation.core import events, guard, state, state_machine
 from holdfast.remediation.core import records as plain
 from holdfast.remediation.core.guard import Sighted, Sighting
-from holdfast.remediation.core.past_attempts import Precedent
-from holdfast.remediation.core.records import Ending, Record
+from holdfast.remediation.core.past_attempts import PastAttempt
+from holdfast.remediation.core.records import RemediationEnding, RemediationRecord
 from holdfast.remediation.core.rules import AssessmentRules
-from holdfast.remediation.core.state import Execution, Scope, State
+from holdfast.remediation.core.state import Execution, AssessmentScope, AssessmentState
 from holdfast.remediation.core.timing import Windows
 from holdfast.store.governance import CorrectionOutcome
 from holdfast.store.protocol import Store
@@ -37,7 +37,7 @@ _WRITTEN: Final = frozenset({CorrectionOutcome.DONE, CorrectionOutcome.INEFFECTI
 class Kept:
     """A record with the version it is kept in."""
 
-    record: Record
+    record: RemediationRecord
     version: int = 0  # 0: not kept yet
 
     def next_version(self, due_at: float | None) -> VersionedRecord:
@@ -50,7 +50,7 @@ class Kept:
 
 def kept(record: VersionedRecord) -> Kept:
     """Return the record of a versioned record."""
-    return Kept(msgspec.convert(dict(record.data), Record), record.version)
+    return Kept(msgspec.convert(dict(record.data), RemediationRecord), record.version)
 
 
 async def find(store: Store, correlation_id: str) -> Kept | None:
@@ -101,7 +101,7 @@ def stamp(seen: Sighted, correction: str) -> Sighted:
     return replace(seen, revision=f"{seen.revision or ''}#{correction}")
 
 
-async def precedents(store: Store, target: Address | str) -> list[Precedent]:
+async def precedents(store: Store, target: Address | str) -> list[PastAttempt]:
     """Return what was tried on a target."""
     return [plain.precedent(one.record) async for one in every(store, target)]
 
@@ -115,20 +115,20 @@ def audit(told: Iterable[events.Event]) -> list[AuditEvent]:
 class Closing:
     """How a remediation ended."""
 
-    ending: Ending
+    ending: RemediationEnding
     at: float
     confirmed: Sighted | None = None  # the read that shows what it left: that has to hold from now on
     windows: Windows | None = None  # None: as the rules say
 
 
-def close(transaction: Transaction, found: Kept, closing: Closing, rules: AssessmentRules) -> Record:
+def close(transaction: Transaction, found: Kept, closing: Closing, rules: AssessmentRules) -> RemediationRecord:
     """Add to a transaction that a remediation ended, and that its assessment begins."""
     record = replace(found.record, ending=closing.ending, ended_at=closing.at)
     told = [plain.completed(record)]
     wake_at: float | None = closing.at
     if record.assessment is None:  # else everybody's patience had run out, and the assessment goes on
         # What did not end well confirms nothing: then the state is taken when it had all its time.
-        confirmed = closing.confirmed if closing.ending is Ending.COMPLETED else None
+        confirmed = closing.confirmed if closing.ending is RemediationEnding.COMPLETED else None
         begun, wants = state_machine.opening(assessment(record, rules, confirmed, closing.windows), closing.at)
         record = replace(record, assessment=begun)
         told += wants.events
@@ -139,14 +139,14 @@ def close(transaction: Transaction, found: Kept, closing: Closing, rules: Assess
 
 
 def assessment(
-    record: Record, rules: AssessmentRules, confirmed: Sighted | None, windows: Windows | None = None
-) -> State:
+    record: RemediationRecord, rules: AssessmentRules, confirmed: Sighted | None, windows: Windows | None = None
+) -> AssessmentState:
     """Return the assessment of a remediation at its beginning; its instants are fixed from here on."""
     target = Address.parse(record.target)
     alerting = Address.parse(record.alerting or record.target)
-    scope = Scope(
+    scope = AssessmentScope(
         alerts=rules.has_alertmanager and bool(record.signal.name),
         metrics=rules.has_prometheus and bool(rules.queries_for(alerting)),
     )
-    execution = Execution.COMPLETED if record.ending is Ending.COMPLETED else Execution.UNASKED
+    execution = Execution.COMPLETED if record.ending is RemediationEnding.COMPLETED else Execution.UNASKED
     return state.begin(record.remediation(confirmed), windows or rules.windows_for(target), scope, execution)

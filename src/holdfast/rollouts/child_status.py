@@ -17,9 +17,9 @@ from holdfast.model.verdict import Status
 from holdfast.rollouts.core import rendering, requirements
 from holdfast.rollouts.core.group_findings import Breach
 from holdfast.rollouts.core.option1 import Stamp
-from holdfast.rollouts.core.requirements import Offer, Predicate
+from holdfast.rollouts.core.requirements import Supply, Predicate
 from holdfast.rollouts.core.rollout_limits import Health
-from holdfast.rollouts.core.slots import State
+from holdfast.rollouts.core.slots import ChildState
 from holdfast.rollouts.core.template_groups import TemplateGroup
 from holdfast.store.protocol import Store
 
@@ -37,14 +37,14 @@ async def observed(store: Store, addresses: Sequence[Address]) -> dict[Address, 
 
 
 @dataclass(frozen=True, slots=True)
-class Sighted:
+class SelectionScan:
     """What was seen of resources: the stamps on those that are there, and which are not there."""
 
     there: Mapping[Address, Mapping[str, Stamp]]  # one without a stamp has none, but is there
     absent: Collection[Address]
 
 
-async def sighted(store: Store, group: TemplateGroup, addresses: Sequence[Address]) -> Sighted:
+async def sighted(store: Store, group: TemplateGroup, addresses: Sequence[Address]) -> SelectionScan:
     """Return what the store knows of resources; those that nobody could look at are neither there nor absent."""
     states = await store.states(addresses) if addresses else {}
     seen = await observed(store, list(states))
@@ -56,7 +56,7 @@ async def sighted(store: Store, group: TemplateGroup, addresses: Sequence[Addres
     absent = {
         a for a, state in states.items() if a not in there and state.observed.status not in (None, Status.UNKNOWN)
     }
-    return Sighted(out, absent)
+    return SelectionScan(out, absent)
 
 
 async def broken(store: Store, group: TemplateGroup) -> dict[Address, tuple[Breach, ...]]:
@@ -64,7 +64,7 @@ async def broken(store: Store, group: TemplateGroup) -> dict[Address, tuple[Brea
     asked = [owner for owner in group.owners if owner.template.requirements]
     if not asked:
         return {}
-    ready = [each.address for each in group.children.values() if each.state in {State.READY, State.UNHEALTHY}]
+    ready = [each.address for each in group.children.values() if each.state in {ChildState.READY, ChildState.UNHEALTHY}]
     documents = await observed(store, ready)
     out: dict[Address, tuple[Breach, ...]] = {}
     for owner in asked:
@@ -94,7 +94,7 @@ async def _offers(store: Store, rules: Sequence[Predicate]) -> list[Json]:
     return [ABSENT if each.offer is None else await _at(store, each.offer) for each in rules]
 
 
-async def _at(store: Store, offer: Offer) -> Json:
+async def _at(store: Store, offer: Supply) -> Json:
     documents = await observed(store, [offer.resource])
     found = documents.get(offer.resource, ABSENT)
     return ABSENT if found is ABSENT else paths.resolve(found, offer.path)

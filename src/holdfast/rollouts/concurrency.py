@@ -22,7 +22,7 @@ COLLECTION: Final = "rollout-turns"
 KEY: Final = "all"
 
 
-class Turn(NamedTuple):
+class ConcurrencyShare(NamedTuple):
     """What one template has of it."""
 
     working: int = 0  # slots at work
@@ -31,11 +31,11 @@ class Turn(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Turns:
+class ConcurrencyBudget:
     """What all templates have, as read."""
 
     version: int = 0
-    held: Mapping[str, Turn] = field(default_factory=dict)
+    held: Mapping[str, ConcurrencyShare] = field(default_factory=dict)
 
     def left_for(self, name: str, at_once: Amount, sizes: Mapping[str, int]) -> int:
         """Return how many slots a template may have at work: what the others leave of all there may be."""
@@ -51,12 +51,12 @@ class Turns:
         """How many slots are at work."""
         return sum(turn.working for turn in self.held.values())
 
-    def _others(self, name: str) -> Iterable[tuple[str, Turn]]:
+    def _others(self, name: str) -> Iterable[tuple[str, ConcurrencyShare]]:
         return ((each, turn) for each, turn in self.held.items() if each != name)
 
-    def of(self, name: str) -> Turn:
+    def of(self, name: str) -> ConcurrencyShare:
         """Return what one template has."""
-        return self.held.get(name, Turn())
+        return self.held.get(name, ConcurrencyShare())
 
     def with_working(self, name: str, working: int, slots: int, *, is_begun: bool = False) -> VersionedRecord | None:
         """Return what is to be written, or None if that is what there is.
@@ -66,7 +66,7 @@ class Turns:
         mine = self.of(name)
         if (mine.working, mine.slots) == (working, slots) and not is_begun:
             return None
-        after = {**self.held, name: Turn(working, slots, mine.moves + 1)}
+        after = {**self.held, name: ConcurrencyShare(working, slots, mine.moves + 1)}
         return VersionedRecord(COLLECTION, KEY, {each: list(turn) for each, turn in after.items()}, self.version + 1)
 
     def text(self, allowed: int) -> str:
@@ -76,14 +76,14 @@ class Turns:
         return f"{self.working} of {allowed} slots over all templates are at work: {told}"
 
 
-async def read(store: Store) -> Turns:
+async def read(store: Store) -> ConcurrencyBudget:
     """Return what is at work; a template that is forgotten has nothing."""
     record = await store.record(COLLECTION, KEY)
     if record is None:
-        return Turns()
-    held = {name: Turn(*each) for name, each in record.data.items()}
+        return ConcurrencyBudget()
+    held = {name: ConcurrencyShare(*each) for name, each in record.data.items()}
     gone = {name for name in held if await store.record(serialization.TEMPLATES, name) is None}
-    return Turns(record.version, {name: turn for name, turn in held.items() if name not in gone})
+    return ConcurrencyBudget(record.version, {name: turn for name, turn in held.items() if name not in gone})
 
 
 def slots(group: TemplateGroup) -> int:

@@ -31,12 +31,12 @@ from holdfast.rollouts import (
     serialization,
     wakeup,
 )
-from holdfast.rollouts.concurrency import Turns
+from holdfast.rollouts.concurrency import ConcurrencyBudget
 from holdfast.rollouts.core import group_rollouts, group_views, owner_records, rollout_steps, scheduler, template_groups
-from holdfast.rollouts.core.records import OVER, Create, Remove, Rollout, Save, Step
+from holdfast.rollouts.core.records import OVER, CreateChild, RemoveChild, Rollout, SaveRollout, Step
 from holdfast.rollouts.core.rollout_limits import Amount
-from holdfast.rollouts.core.slots import Child, Grouping, State
-from holdfast.rollouts.core.template_groups import ChildFile, TemplateGroup
+from holdfast.rollouts.core.slots import Child, Grouping, ChildState
+from holdfast.rollouts.core.template_groups import ChildRecord, TemplateGroup
 from holdfast.rollouts.core.templates import Method, Template
 from holdfast.rollouts.preconditions import Guard
 from holdfast.rollouts.repository import ASK_AGAIN_SECONDS, Batch, RolloutRepository
@@ -47,7 +47,7 @@ IN_HAND: Final = 16  # ... and of them those that are being sent: so many more a
 
 
 @dataclass(slots=True)
-class Rolled:
+class RolloutResult:
     """What a run of rollouts came to."""
 
     groups: list[TemplateGroup] = field(default_factory=list)
@@ -55,11 +55,11 @@ class Rolled:
 
 
 @dataclass(slots=True)
-class _Known:
+class _ViewCache:
     """What the last pass over a template group made of its children; only what has changed is worked out anew."""
 
     key: object = None  # by what they were seen
-    children: dict[int, tuple[ChildFile, Child | None]] = field(default_factory=dict)  # by identity, as long as kept
+    children: dict[int, tuple[ChildRecord, Child | None]] = field(default_factory=dict)  # by identity, as long as kept
     grouping: Grouping = field(default_factory=Grouping)
 
 
@@ -76,7 +76,7 @@ class RolloutController:
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     progress: Callable[[RunReport], None] | None = None
     at_once: Amount | None = None  # slots at work over all templates; None: as many as each of them allows
-    _views: dict[str, _Known] = field(default_factory=dict)  # by template
+    _views: dict[str, _ViewCache] = field(default_factory=dict)  # by template
     _sizes: dict[str, int] = field(default_factory=dict)  # slots, by template
     _moves: dict[str, int] = field(default_factory=dict)  # of turns, when what is known of a template was read
 
@@ -84,9 +84,9 @@ class RolloutController:
         """Return the present."""
         return self.repository.clock.now()
 
-    async def run(self, names: Collection[str] | None = None) -> Rolled:
+    async def run(self, names: Collection[str] | None = None) -> RolloutResult:
         """Settle everything, and go as far as rollouts, all or those of some templates, can go without waiting."""
-        out = Rolled()
+        out = RolloutResult()
         await self._note_turns(each.name for each in self.templates)
         settled = await self.settle()
         self._sizes = {each.template.name: concurrency.slots(each) for each in settled}
@@ -110,7 +110,7 @@ class RolloutController:
     async def _turns_version(self) -> int:
         return 0 if self.at_once is None else (await concurrency.read(self.repository.store)).version
 
-    async def _turns(self, group: TemplateGroup) -> Turns | None:
+    async def _turns(self, group: TemplateGroup) -> ConcurrencyBudget | None:
         """Return who has which turns; raise VersionConflict if another process rolls the same template."""
         if self.at_once is None:
             return None
@@ -200,7 +200,7 @@ class RolloutController:
         steps = rollout_steps.next_steps(file.rollout, seen, limits, now, self._grouped(group))
         batch = self._intents(group, steps, now)
         if turns is not None:
-            begun = {each.slot for each in steps if not isinstance(each, Save)}
+            begun = {each.slot for each in steps if not isinstance(each, SaveRollout)}
             self._take_turns(batch, group, turns, self._working(group, seen, begun), is_begun=bool(begun))
         return await self._kept(group, batch)
 
@@ -212,7 +212,7 @@ class RolloutController:
         return len(scheduler.working(file.rollout, self._grouped(group).fleet_of(seen)) | set(begun))
 
     def _take_turns(
-        self, batch: Batch, group: TemplateGroup, turns: Turns, working: int, *, is_begun: bool = False
+        self, batch: Batch, group: TemplateGroup, turns: ConcurrencyBudget, working: int, *, is_begun: bool = False
     ) -> None:
         name = group.template.name
         after = turns.with_working(name, working, self._sizes.get(name, 0), is_begun=is_begun)
@@ -243,10 +243,10 @@ class RolloutController:
     def _seen(self, group: TemplateGroup, seen: child_status.ChildCondition) -> list[Child]:
         """Return the children as the rollout sees them; of those that have not changed since the last pass, as then."""
         view = group_views.View(group, self._zones(group))
-        known = self._views.setdefault(group.template.name, _Known())
+        known = self._views.setdefault(group.template.name, _ViewCache())
         before = known.children if known.key == view.key else {}
         odd, shown = {*seen.unwell, *seen.idle}, []
-        after: dict[int, tuple[ChildFile, Child | None]] = {}
+        after: dict[int, tuple[ChildRecord, Child | None]] = {}
         for child in group.children.values():
             kept = before.get(id(child))
             if kept is None or (odd and child.address in odd):
@@ -261,9 +261,9 @@ class RolloutController:
         return shown
 
     def _grouped(self, group: TemplateGroup) -> Grouping:
-        return self._views.setdefault(group.template.name, _Known()).grouping
+        return self._views.setdefault(group.template.name, _ViewCache()).grouping
 
-    def _zones(self, group: TemplateGroup) -> Callable[[ChildFile], str] | None:
+    def _zones(self, group: TemplateGroup) -> Callable[[ChildRecord], str] | None:
         label = group.template.spread_by
         if not label:
             return None
@@ -276,19 +276,19 @@ class RolloutController:
     def _intents(self, group: TemplateGroup, steps: Sequence[Step], now: float) -> Batch:
         batch, file, name = Batch(), group.rollout, group.template.name
         assert file is not None
-        at = group_rollouts.places(group, {each.slot for each in steps if not isinstance(each, Save)})
+        at = group_rollouts.places(group, {each.slot for each in steps if not isinstance(each, SaveRollout)})
         for step in steps:
             match step:
-                case Save(rollout=rollout):
+                case SaveRollout(rollout=rollout):
                     due = None if group_rollouts.retired(rollout) else now
                     batch.rollouts.append(replace(file, rollout=rollout, due_at=due))
                     batch.events += self._saved(name, file.rollout, rollout)
-                case Create():
+                case CreateChild():
                     child = group_rollouts.created(group, step, at, now)
                     batch.children.append(child)
                     data: dict[str, Json] = {"template": name, "generation": child.generation, "by": step.made_by}
                     batch.events.append(self.repository.event("child.creating", str(child.address), **data))
-                case Remove():
+                case RemoveChild():
                     batch.children.append(group_rollouts.removed(group, step))
                     event = self.repository.event("child.removing", step.child, template=name, why=step.why)
                     batch.events.append(event)
@@ -305,15 +305,15 @@ class RolloutController:
     # -- making the world follow
 
     async def _carried_out(self, group: TemplateGroup, reports: list[RunReport]) -> TemplateGroup:
-        creating = [each for each in group.children.values() if each.state is State.CREATING]
-        removing = [each for each in group.children.values() if each.state is State.REMOVING]
+        creating = [each for each in group.children.values() if each.state is ChildState.CREATING]
+        removing = [each for each in group.children.values() if each.state is ChildState.REMOVING]
         for start in range(0, len(removing), AT_ONCE):  # first: what allows these was seen just now
             group = await self._remove(group, removing[start : start + AT_ONCE], reports)
         for start in range(0, len(creating), AT_ONCE):
             group = await self._create(group, creating[start : start + AT_ONCE], reports)
         return group
 
-    def _guard(self, group: TemplateGroup, children: Sequence[ChildFile]) -> Guard:
+    def _guard(self, group: TemplateGroup, children: Sequence[ChildRecord]) -> Guard:
         beginning = preconditions.beginning(group, children)
         return Guard(self.repository.store, self.repository.clock, group, beginning)
 
@@ -323,7 +323,7 @@ class RolloutController:
         return replace(applier, writer=writer)
 
     async def _apply(
-        self, group: TemplateGroup, children: Sequence[ChildFile], guard: Guard, reports: list[RunReport]
+        self, group: TemplateGroup, children: Sequence[ChildRecord], guard: Guard, reports: list[RunReport]
     ) -> RunReport:
         wanted = [child_declarations.declaration(group, each, self.around) for each in children]
         report = await self._guarded(self._fleet(wanted), guard).apply()
@@ -332,13 +332,13 @@ class RolloutController:
         return report
 
     async def _create(
-        self, group: TemplateGroup, children: Sequence[ChildFile], reports: list[RunReport]
+        self, group: TemplateGroup, children: Sequence[ChildRecord], reports: list[RunReport]
     ) -> TemplateGroup:
         guard = self._guard(group, children)
         group = await self.learnt(group, children, await self._apply(group, children, guard, reports))
         return await self._withdrawn(group, children, guard)
 
-    async def _withdrawn(self, group: TemplateGroup, children: Sequence[ChildFile], guard: Guard) -> TemplateGroup:
+    async def _withdrawn(self, group: TemplateGroup, children: Sequence[ChildRecord], guard: Guard) -> TemplateGroup:
         """Take back what was stopped before anything was written."""
         batch, now = Batch(), self.now()
         for child in (each for each in children if each.address in guard.held):
@@ -348,7 +348,7 @@ class RolloutController:
             batch.events.append(self.repository.event("child.withdrawn", str(child.address)))
         return await self.repository.commit(group, batch) if batch else group
 
-    async def learnt(self, group: TemplateGroup, children: Sequence[ChildFile], report: RunReport) -> TemplateGroup:
+    async def learnt(self, group: TemplateGroup, children: Sequence[ChildRecord], report: RunReport) -> TemplateGroup:
         """Note which children became ready and which failed; of the others nothing is known yet."""
         failed, fine = results.unwell(report), results.well(report)
         documents = {}
@@ -357,10 +357,10 @@ class RolloutController:
         batch, now = Batch(), self.now()
         for child in children:
             if child.address in failed and child.made_by:
-                after = replace(child, state=State.FAILED, note=failed[child.address])
+                after = replace(child, state=ChildState.FAILED, note=failed[child.address])
                 event = self.repository.event("child.failed", str(child.address), why=after.note)
             elif child.address in fine and results.serves(group, documents.get(child.address)):
-                after = replace(child, state=State.READY, ready_since=now, note="", findings=(), is_rewriting=False)
+                after = replace(child, state=ChildState.READY, ready_since=now, note="", findings=(), is_rewriting=False)
                 event = self.repository.event("child.ready", str(child.address), generation=child.generation)
             else:
                 continue
@@ -369,7 +369,7 @@ class RolloutController:
         return await self.repository.commit(group, batch) if batch else group
 
     async def _remove(
-        self, group: TemplateGroup, children: Sequence[ChildFile], reports: list[RunReport]
+        self, group: TemplateGroup, children: Sequence[ChildRecord], reports: list[RunReport]
     ) -> TemplateGroup:
         rewrites = group.template.method is Method.REWRITE
         kept = [each for each in children if rewrites or each.is_rewriting]
@@ -388,13 +388,13 @@ class RolloutController:
         return await self._withdrawn(group, going, guard)
 
     async def _restore(
-        self, group: TemplateGroup, children: Sequence[ChildFile], reports: list[RunReport]
+        self, group: TemplateGroup, children: Sequence[ChildRecord], reports: list[RunReport]
     ) -> TemplateGroup:
         """Give back to rewritten children what they were before the rewriting failed."""
         fine = results.well(await self._apply(group, children, self._guard(group, ()), reports))
         return await self._gone(group, [each for each in children if each.address in fine])
 
-    async def _gone(self, group: TemplateGroup, children: Sequence[ChildFile]) -> TemplateGroup:
+    async def _gone(self, group: TemplateGroup, children: Sequence[ChildRecord]) -> TemplateGroup:
         batch, now, at = Batch(), self.now(), group_rollouts.places(group, {each.slot for each in children})
         for child in children:
             left = group_rollouts.gone(group, child, at, now)

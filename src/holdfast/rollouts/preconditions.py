@@ -19,7 +19,7 @@ from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.report import RunReport
 from holdfast.rollouts import serialization
 from holdfast.rollouts.core import group_rollouts
-from holdfast.rollouts.core.template_groups import ChildFile, TemplateGroup
+from holdfast.rollouts.core.template_groups import ChildRecord, TemplateGroup
 from holdfast.store.governance import Pause
 from holdfast.store.protocol import Store
 
@@ -80,7 +80,7 @@ def _begins(group: TemplateGroup, checked: CheckResult) -> bool:
     return child.before is not None
 
 
-def beginning(group: TemplateGroup, children: Sequence[ChildFile]) -> set[Address]:
+def beginning(group: TemplateGroup, children: Sequence[ChildRecord]) -> set[Address]:
     """Return those of the children that a rollout begins something with, and has not begun in the world."""
     file = group.rollout
     if file is None:

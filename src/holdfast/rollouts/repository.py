@@ -16,7 +16,7 @@ from holdfast.model.resource import Declaration
 from holdfast.reconcile.clock import Clock
 from holdfast.rollouts import child_status, serialization
 from holdfast.rollouts.core import group_findings, group_rollouts, option1_groups, owner_records
-from holdfast.rollouts.core.template_groups import ChildFile, OwnerRecord, RolloutRecord, TemplateGroup
+from holdfast.rollouts.core.template_groups import ChildRecord, OwnerRecord, RolloutRecord, TemplateGroup
 from holdfast.rollouts.core.templates import Compatibility, Template
 from holdfast.rollouts.stored_groups import Records
 from holdfast.store.records import AuditEvent, VersionConflict, VersionedRecord
@@ -31,7 +31,7 @@ class Batch:
     """Changes to one template group that become true together."""
 
     owners: list[OwnerRecord] = field(default_factory=list)
-    children: list[ChildFile] = field(default_factory=list)
+    children: list[ChildRecord] = field(default_factory=list)
     gone: list[Address] = field(default_factory=list)
     rollouts: list[RolloutRecord] = field(default_factory=list)
     events: list[AuditEvent] = field(default_factory=list)
@@ -154,7 +154,7 @@ class RolloutRepository(Records):
         ]
         return batch
 
-    async def _as_found(self, group: TemplateGroup, seen: child_status.Sighted) -> list[OwnerRecord]:
+    async def _as_found(self, group: TemplateGroup, seen: child_status.SelectionScan) -> list[OwnerRecord]:
         """Return the parts with what they were in the world, where stamps name that and nothing recorded."""
         parts = {each.template.address: each for each in group.owners if each.template.address is not None}
         if not parts or not any(seen.there.values()):
@@ -192,7 +192,7 @@ class RolloutRepository(Records):
         batch = await self._verdicts(group, {})
         return await self.commit(group, batch) if batch else group
 
-    def _finding_event(self, child: ChildFile) -> AuditEvent:
+    def _finding_event(self, child: ChildRecord) -> AuditEvent:
         found = [f"{each.owner}: {each.kind.value} ({each.reason})" for each in child.findings]
         return self.event("child.findings", str(child.address), findings=found)
 

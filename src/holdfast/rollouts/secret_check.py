@@ -15,11 +15,11 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.rollouts.core import rendering
-from holdfast.rollouts.core.template_groups import ChildFile, TemplateGroup
+from holdfast.rollouts.core.template_groups import ChildRecord, TemplateGroup
 from holdfast.rollouts.core.templates import Template
 
 
-def refuse_clear(group: TemplateGroup, child: ChildFile, item: ResolvedResource) -> None:
+def refuse_clear(group: TemplateGroup, child: ChildRecord, item: ResolvedResource) -> None:
     """Raise InputError for a value of a template that is a secret by the rules of its kind, and stands in clear."""
     giving = [each.template for each in reversed(group.owners) if each.template.address is None]
     _refuse(rendering.content(group, child), item, giving)

@@ -10,11 +10,11 @@ from holdfast.compare.hash_schemes import StampedHash
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.rollouts.core import template_groups
-from holdfast.rollouts.core.records import Failures, Phase, Rollout, Target
-from holdfast.rollouts.core.revisions import HashEpoch, ParentRecord, Revision
-from holdfast.rollouts.core.slots import State
+from holdfast.rollouts.core.records import SlotFailures, RolloutPhase, Rollout, RolloutTarget
+from holdfast.rollouts.core.revisions import HashEpoch, ParentRecord, TemplateRevision
+from holdfast.rollouts.core.slots import ChildState
 from holdfast.rollouts.core.template_findings import FindingKind, TemplateFinding
-from holdfast.rollouts.core.template_groups import ChildFile, OwnerRecord, OwnerRevision, RevisionSet, RolloutRecord
+from holdfast.rollouts.core.template_groups import ChildRecord, OwnerRecord, OwnerRevision, RevisionSet, RolloutRecord
 from holdfast.rollouts.core.template_schemes import Digests
 from holdfast.rollouts.core.templates import Template
 from holdfast.store.records import VersionedRecord
@@ -42,7 +42,7 @@ def owner_record(owned: OwnerRecord) -> VersionedRecord:
     return VersionedRecord(TEMPLATES, owned.template.name, data, owned.version, due_at=owned.due_at)
 
 
-def _revision(revision: Revision) -> Json:
+def _revision(revision: TemplateRevision) -> Json:
     digests = {scheme: list(found) for scheme, found in revision.digests.items()}
     return [revision.ordinal, revision.content, revision.schema, digests]
 
@@ -53,7 +53,7 @@ def owner_of(template: Template, stored_record: VersionedRecord) -> OwnerRecord:
     record = ParentRecord(
         data["uid"],
         tuple(
-            Revision(ordinal, content, schema, {scheme: Digests(*found) for scheme, found in digests.items()})
+            TemplateRevision(ordinal, content, schema, {scheme: Digests(*found) for scheme, found in digests.items()})
             for ordinal, content, schema, digests in data["revisions"]
         ),
         tuple(HashEpoch(*each) for each in data["regimes"]),
@@ -77,7 +77,7 @@ def owner_of(template: Template, stored_record: VersionedRecord) -> OwnerRecord:
 # -- children
 
 
-def child_record(child: ChildFile, owner: str) -> VersionedRecord:
+def child_record(child: ChildRecord, owner: str) -> VersionedRecord:
     """Return a child as its versioned record; its version is the one to be kept."""
     data: dict[str, Json] = {
         "slot": child.slot,
@@ -118,17 +118,17 @@ def _finding(finding: TemplateFinding) -> Json:
     return [finding.owner, finding.kind.value, finding.reason, finding.first_seen, fields, *counted]
 
 
-def child_of(stored_record: VersionedRecord) -> ChildFile:
+def child_of(stored_record: VersionedRecord) -> ChildRecord:
     """Return a child from its versioned record."""
     data: Mapping[str, Any] = stored_record.data
     address = Address.parse(stored_record.key)
     before = data.get("before")
-    return ChildFile(
+    return ChildRecord(
         address,
         data["slot"],
         _births_of(data["births"]),
         data["generation"],
-        State(data["state"]),
+        ChildState(data["state"]),
         data.get("ready_since", 0.0),
         data.get("made_by", ""),
         data.get("attempt", 0),
@@ -180,7 +180,7 @@ def rollout_key(owner: str, number: int) -> str:
     return f"{owner}/{number:06d}"
 
 
-def _target(target: Target) -> Json:
+def _target(target: RolloutTarget) -> Json:
     return [target.revision, sorted(target.accepts)]
 
 
@@ -189,13 +189,13 @@ def rollout_of(stored_record: VersionedRecord) -> RolloutRecord:
     data: dict[str, Any] = dict(stored_record.data)
     number, aim, who = data.pop("number"), data.pop("aim"), data.pop("who")
     previous, resumes_to = data["previous"], data["resumes_to"]
-    data["phase"] = Phase(data["phase"])
-    data["resumes_to"] = None if resumes_to is None else Phase(resumes_to)
+    data["phase"] = RolloutPhase(data["phase"])
+    data["resumes_to"] = None if resumes_to is None else RolloutPhase(resumes_to)
     data["target"] = _target_of(data["target"])
     data["previous"] = None if previous is None else _target_of(previous)
-    data["failures"] = {slot: Failures(*each) for slot, each in data["failures"].items()}
+    data["failures"] = {slot: SlotFailures(*each) for slot, each in data["failures"].items()}
     return RolloutRecord(number, aim, Rollout(**data, version=stored_record.version), who, stored_record.due_at)
 
 
-def _target_of(data: Json) -> Target:
-    return Target(data[0], frozenset(data[1]))
+def _target_of(data: Json) -> RolloutTarget:
+    return RolloutTarget(data[0], frozenset(data[1]))

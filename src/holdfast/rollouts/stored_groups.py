@@ -10,7 +10,7 @@ from holdfast.model.address import Address
 from holdfast.rollouts import serialization
 from holdfast.rollouts.core import hash_epochs
 from holdfast.rollouts.core.revisions import ParentRecord
-from holdfast.rollouts.core.template_groups import ChildFile, OwnerRecord, RolloutRecord, TemplateGroup
+from holdfast.rollouts.core.template_groups import ChildRecord, OwnerRecord, RolloutRecord, TemplateGroup
 from holdfast.rollouts.core.templates import Template
 from holdfast.store.protocol import Store
 from holdfast.store.records import VersionedRecord
@@ -37,7 +37,7 @@ class Records:
 
     async def some(self, declared: Sequence[Template], addresses: Iterable[Address]) -> list[TemplateGroup]:
         """Return the template groups of some children, with these children alone."""
-        owners: dict[str, list[ChildFile]] = {}
+        owners: dict[str, list[ChildRecord]] = {}
         for address in addresses:
             record = await self.store.record(serialization.CHILDREN, str(address))
             if record is not None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from holdfast.rollouts.core import group_rollouts, group_views, scheduler
-from holdfast.rollouts.core.slots import State
+from holdfast.rollouts.core.slots import ChildState
 from holdfast.rollouts.core.template_groups import TemplateGroup
 
 LOOK_AGAIN_SECONDS: Final = 30.0  # for what nobody can foresee: a gate, a window, somebody else's write
@@ -22,7 +22,7 @@ def wake_at(group: TemplateGroup, now: float) -> float | None:
 
 
 def _is_busy(group: TemplateGroup) -> bool:
-    return any(each.state in {State.CREATING, State.REMOVING} for each in group.children.values())
+    return any(each.state in {ChildState.CREATING, ChildState.REMOVING} for each in group.children.values())
 
 
 def _moments(group: TemplateGroup, now: float) -> Iterator[float]:
@@ -38,7 +38,7 @@ def _moments(group: TemplateGroup, now: float) -> Iterator[float]:
         yield _later(scheduler.retry_at(rollout, slot, limits), now)
     if limits.min_ready:
         for child in group.children.values():
-            if child.state is State.READY and child.made_by == rollout.maker:
+            if child.state is ChildState.READY and child.made_by == rollout.maker:
                 yield _later(child.ready_since + limits.min_ready, now)
     if limits.progress_deadline is not None:
         yield _later(rollout.progressed_at + limits.progress_deadline, now)

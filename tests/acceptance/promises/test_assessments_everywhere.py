@@ -24,9 +24,9 @@ from holdfast.providers.protocol import Connection, Provider
 from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.remediation.core.alerts import Alert, Signal
 from holdfast.remediation.core.past_attempts import AttemptLimits
-from holdfast.remediation.core.records import Record, Undo
+from holdfast.remediation.core.records import RemediationRecord, Undo
 from holdfast.remediation.core.rules import CommandProbe
-from holdfast.remediation.intake import Refused
+from holdfast.remediation.intake import RemediationRefused
 from holdfast.testing import providers_under_test
 from holdfast_emulators.runpod import RunPodServer, World
 from tests.unit.reconcile.remedying import RULES, Ward
@@ -240,7 +240,7 @@ async def second_actor(rounds: Rounds) -> None:
     assert came_of(await rounds.finish()) == ("spec_drift", 0.0)
 
 
-def came_of(record: Record) -> tuple[str, float]:
+def came_of(record: RemediationRecord) -> tuple[str, float]:
     """Return why an assessment ended, and its score."""
     found = record.assessment
     assert found is not None
@@ -301,7 +301,7 @@ def test_an_announced_remediation_is_refused_after_as_many_failures(name, monkey
             await rounds.start(signal=Signal("HighMemory"))
             await rounds.complete()
             await rounds.finish()
-        with pytest.raises(Refused, match="failed 2 times"):
+        with pytest.raises(RemediationRefused, match="failed 2 times"):
             await rounds.start(signal=Signal("HighMemory"))
 
     play(name, monkeypatch, story, refuseAfter=2)

@@ -17,8 +17,8 @@ from holdfast.rollouts.core.revisions import Unstamped
 from holdfast.rollouts.core.requirements import Asks, Debounce
 from holdfast.rollouts.core.rollout_limits import OnHalt
 from holdfast.rollouts.core.template_findings import FindingKind
-from holdfast.rollouts.core.template_schemes import ListKind
-from holdfast.rollouts.core.templates import Compatibility, Method, Mode
+from holdfast.rollouts.core.template_schemes import ListOrder
+from holdfast.rollouts.core.templates import Compatibility, Method, RolloutMode
 
 WHOLE = """\
 apiVersion: holdfast.dev/v1
@@ -99,7 +99,7 @@ def test_everything_a_template_may_say_is_read(tmp_path):
     assert web.fields.in_place == {("content", "labels")}
     assert web.fields.defaults == {"v2": {("content", "kind"): "Pool"}}
     assert web.fields.moved == {"v1": {("size",): ("content", "size")}}
-    lists = {("content", "zones"): ListKind.SET, ("content", "ports"): ("name",), ("content", "weights"): "multiset"}
+    lists = {("content", "zones"): ListOrder.SET, ("content", "ports"): ("name",), ("content", "weights"): "multiset"}
     assert web.fields.lists == lists
     assert web.fields.rewritten == {("content", "image")}
     zone, offered = web.requirements
@@ -110,7 +110,7 @@ def test_everything_a_template_may_say_is_read(tmp_path):
     assert web.stamping is not None
     assert web.stamping.key == "karpenter.k8s.aws/ec2nodeclass-hash"
     modes = (web.compatibility, web.unstamped, web.mode, web.promoted)
-    assert modes == (Compatibility.OPTION1, Unstamped.ADOPT, Mode.NOTIFY, {FindingKind.NEWLY_VISIBLE})
+    assert modes == (Compatibility.OPTION1, Unstamped.ADOPT, RolloutMode.NOTIFY, {FindingKind.NEWLY_VISIBLE})
     limits = web.limits
     assert (web.method, limits.canary_slots, limits.has_waves) == (Method.REMOVE_FIRST, {"web-3", "web-4"}, False)
     assert limits.per_zone == Percent(25.0)

@@ -7,14 +7,14 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.rollouts.core.slots import Child, Grouping, State, fleet_of
+from holdfast.rollouts.core.slots import Child, Grouping, ChildState, fleet_of
 
 CHILDREN = st.builds(
     Child,
     slot=st.sampled_from(["web-1", "web-2", "web-10", "db-0"]),
     name=st.sampled_from(["a", "b", "c"]),
     revision=st.integers(1, 2),
-    state=st.sampled_from(list(State)),
+    state=st.sampled_from(list(ChildState)),
     made_by=st.sampled_from(["", "r1", "r2"]),
     attempt=st.integers(0, 2),
 )
@@ -34,7 +34,7 @@ def test_a_child_that_has_changed_is_seen_so_and_slots_come_in_the_order_people_
     first = kept.fleet_of(children)
     assert [slot.name for slot in first.slots] == ["web-1", "web-2", "web-10"]
     assert first.busy == ()
-    second = kept.fleet_of([replace(children[0], state=State.CREATING), *children[1:]])
+    second = kept.fleet_of([replace(children[0], state=ChildState.CREATING), *children[1:]])
     assert [slot.name for slot in second.busy] == ["web-10"]
     assert second.unavailable == 1
     assert second.slots[0] is first.slots[0]

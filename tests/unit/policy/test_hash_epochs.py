@@ -20,8 +20,8 @@ from holdfast.rollouts.core.revisions import Obstacle
 from holdfast.rollouts.core.revisions import Unstamped
 from holdfast.compat.karpenter import option1
 
-from holdfast.rollouts.core.hash_epochs import Change, Standing
-from holdfast.rollouts.core.revisions import ChildRecord, Live, ParentRecord
+from holdfast.rollouts.core.hash_epochs import RecordChange, SyncStanding
+from holdfast.rollouts.core.revisions import ChildOrigin, LiveTemplate, ParentRecord
 from holdfast.rollouts.core.template_findings import FindingKind, Look
 from holdfast.rollouts.core.template_schemes import FieldPolicy, made
 from tests.unit.policy import test_regimes_checker as checker
@@ -34,11 +34,11 @@ ALL = template_schemes.registry(ONE, TWO, THREE)
 
 
 def settle(record, content, scheme="t/1", known=ALL, schema="", uid=UID):
-    return hash_epochs.settled(record, Live(uid, content, schema), scheme, known)
+    return hash_epochs.settled(record, LiveTemplate(uid, content, schema), scheme, known)
 
 
 def one_step(record, content, scheme):
-    step = hash_epochs.reconcile(record, Live(UID, content), scheme, ALL)
+    step = hash_epochs.reconcile(record, LiveTemplate(UID, content), scheme, ALL)
     assert step is not None
     return step
 
@@ -109,8 +109,8 @@ def test_01_an_upgrade_without_edits_rolls_none_of_1000_and_writes_none():
     record = settle(None, BEFORE)
     children = fleet(record, 1000)
     after = settle(record, BEFORE, "t/2")
-    assert {standing(after, child) for child in children} == {Standing.MATCHING}
-    assert [each.change for each in steps(record, BEFORE, "t/2")] == [Change.ACTIVATE]
+    assert {standing(after, child) for child in children} == {SyncStanding.MATCHING}
+    assert [each.change for each in steps(record, BEFORE, "t/2")] == [RecordChange.ACTIVATE]
     old = OldWay(BEFORE, 1000)
     old.hash("v2")
     assert (old.drifted(), old.writes) == (0, 1000)
@@ -118,7 +118,7 @@ def test_01_an_upgrade_without_edits_rolls_none_of_1000_and_writes_none():
 
 def steps(record, content, scheme, known=ALL, schema=""):
     out = []
-    while (step := hash_epochs.reconcile(record, Live(UID, content, schema), scheme, known)) is not None:
+    while (step := hash_epochs.reconcile(record, LiveTemplate(UID, content, schema), scheme, known)) is not None:
         out.append(step)
         record = step.record
     return out
@@ -128,8 +128,8 @@ def test_02_an_edit_that_was_seen_drifts_over_the_upgrade_and_clears_when_it_is_
     record = settle(None, BEFORE)
     child = revisions.born("c", record)
     record = settle(settle(record, EDITED), EDITED, "t/2")
-    assert standing(record, child) is Standing.DRIFTED
-    assert standing(settle(record, BEFORE, "t/2"), child) is Standing.MATCHING
+    assert standing(record, child) is SyncStanding.DRIFTED
+    assert standing(settle(record, BEFORE, "t/2"), child) is SyncStanding.MATCHING
     old = OldWay(BEFORE)
     old.content = EDITED
     old.hash("v1")
@@ -144,7 +144,7 @@ def test_03_an_edit_that_was_hashed_but_not_evaluated_is_not_lost():
     record = settle(None, BEFORE)
     children = fleet(record, 3)
     record = settle(settle(record, EDITED), EDITED, "t/2")
-    assert {standing(record, child) for child in children} == {Standing.DRIFTED}
+    assert {standing(record, child) for child in children} == {SyncStanding.DRIFTED}
     old = OldWay(BEFORE)
     old.content = EDITED
     old.hash("v1")
@@ -161,7 +161,7 @@ def test_04_the_documented_race_of_option_1_is_there_in_the_compatibility_mode_a
     old.hash("v2")
     record = settle(record, EDITED, "t/2")
     assert old.drifted() == 0
-    assert sum(standing(record, child) is Standing.DRIFTED for child in children) == 1000
+    assert sum(standing(record, child) is SyncStanding.DRIFTED for child in children) == 1000
 
 
 def test_05_an_edit_in_the_middle_of_a_migration_does_not_split_the_fleet():
@@ -169,7 +169,7 @@ def test_05_an_edit_in_the_middle_of_a_migration_does_not_split_the_fleet():
     children = fleet(record, 3)
     first = one_step(record, BEFORE, "t/2")
     record = settle(first.record, EDITED, "t/2")  # crashed after the first write
-    assert {standing(record, child) for child in children} == {Standing.DRIFTED}
+    assert {standing(record, child) for child in children} == {SyncStanding.DRIFTED}
     old = OldWay(BEFORE)
     old.hash("v2", upto=1)
     old.content = EDITED
@@ -181,7 +181,7 @@ def test_06_an_edit_while_down_that_is_reverted_leaves_nothing():
     record = settle(None, BEFORE)
     children = fleet(record, 3)
     record = settle(settle(record, EDITED, "t/2"), BEFORE, "t/2")
-    assert {standing(record, child) for child in children} == {Standing.MATCHING}
+    assert {standing(record, child) for child in children} == {SyncStanding.MATCHING}
     old = OldWay(BEFORE)
     old.content = EDITED
     old.hash("v2")
@@ -246,10 +246,10 @@ def test_10_to_14_a_change_of_the_schema_rolls_none_of_1000_children_and_writes_
     record = settle(None, before, known=known, schema="v1")
     children = fleet(record, 1000)
     done = steps(record, after, "t/2", known, schema="v2")
-    assert [each.change for each in done] == [Change.ACTIVATE, Change.RECORD]  # on the owner; children are not written
+    assert [each.change for each in done] == [RecordChange.ACTIVATE, RecordChange.RECORD]  # on the owner; children are not written
     look = [each for child in children for each in found(done[-1].record, child, known=known)]
     assert template_findings.asks_for_action(look) == ()
-    assert {standing(done[-1].record, child, known) for child in children} == {Standing.MATCHING}
+    assert {standing(done[-1].record, child, known) for child in children} == {SyncStanding.MATCHING}
 
 
 def test_11_a_default_with_another_value_is_told_and_rolls_nobody():
@@ -269,18 +269,18 @@ def test_15_skipping_a_version_is_like_going_there_directly():
     record = settle(record, {"x": 0, "f": 1})
     direct = settle(record, {"x": 0, "f": 1}, "t/3")
     stepwise = settle(settle(record, {"x": 0, "f": 1}, "t/2"), {"x": 0, "f": 1}, "t/3")
-    assert standing(direct, child) is standing(stepwise, child) is Standing.GRANDFATHERED
+    assert standing(direct, child) is standing(stepwise, child) is SyncStanding.GRANDFATHERED
 
 
 @pytest.mark.parametrize(
     "binaries, edit_at, expected",
     [
-        ("12", None, Standing.MATCHING),
-        ("121", None, Standing.MATCHING),
-        ("121", 1, Standing.DRIFTED),
-        ("121", 2, Standing.DRIFTED),
-        ("1212", None, Standing.MATCHING),
-        ("1212", 3, Standing.DRIFTED),
+        ("12", None, SyncStanding.MATCHING),
+        ("121", None, SyncStanding.MATCHING),
+        ("121", 1, SyncStanding.DRIFTED),
+        ("121", 2, SyncStanding.DRIFTED),
+        ("1212", None, SyncStanding.MATCHING),
+        ("1212", 3, SyncStanding.DRIFTED),
     ],
 )
 def test_16_to_18_going_back_half_way_and_forth_keeps_edits_and_rolls_nobody(binaries, edit_at, expected):
@@ -298,7 +298,7 @@ def test_17_going_back_between_two_writes_is_going_back():
     child = revisions.born("c", record)
     half = one_step(record, EDITED, "t/2").record
     back = settle(half, EDITED, "t/1", template_schemes.registry(ONE))
-    assert standing(back, child, template_schemes.registry(ONE)) is Standing.DRIFTED
+    assert standing(back, child, template_schemes.registry(ONE)) is SyncStanding.DRIFTED
 
 
 def test_19_a_child_born_after_the_regime_began_is_not_excused_by_what_was_before():
@@ -307,33 +307,33 @@ def test_19_a_child_born_after_the_regime_began_is_not_excused_by_what_was_befor
     record = settle(record, {"x": 0, "f": 1}, "t/2")
     late = revisions.born("late", record)
     record = settle(record, {"x": 0, "f": 0}, "t/2")
-    assert standing(record, late) is Standing.DRIFTED
+    assert standing(record, late) is SyncStanding.DRIFTED
 
 
 def test_20_a_crash_between_regime_and_revision_loses_no_edit():
     record = settle(None, BEFORE)
     child = revisions.born("c", record)
     step = one_step(record, EDITED, "t/2")
-    assert step.change is Change.ACTIVATE
+    assert step.change is RecordChange.ACTIVATE
     assert step.record.regimes[-1].base == 1
-    assert standing(settle(step.record, EDITED, "t/2"), child) is Standing.DRIFTED
+    assert standing(settle(step.record, EDITED, "t/2"), child) is SyncStanding.DRIFTED
 
 
 def test_21_a_change_that_the_scheme_does_not_see_is_recorded_all_the_same():
     record = settle(None, {"x": 0, "f": 0})
     child = revisions.born("c", record)
     (step,) = steps(record, {"x": 0, "f": 1}, "t/1")
-    assert step.change is Change.RECORD
-    assert standing(step.record, child) is Standing.MATCHING
-    assert standing(settle(step.record, {"x": 0, "f": 1}, "t/2"), child) is Standing.GRANDFATHERED
+    assert step.change is RecordChange.RECORD
+    assert standing(step.record, child) is SyncStanding.MATCHING
+    assert standing(settle(step.record, {"x": 0, "f": 1}, "t/2"), child) is SyncStanding.GRANDFATHERED
 
 
 def test_22_a_child_that_the_old_leader_made_late_is_judged_like_any():
     record = settle(None, BEFORE)
     late = revisions.born("late", record)  # read before, written after the new leader took over
     record = settle(record, BEFORE, "t/2")
-    assert standing(record, late) is Standing.MATCHING
-    assert standing(settle(record, EDITED, "t/2"), late) is Standing.DRIFTED
+    assert standing(record, late) is SyncStanding.MATCHING
+    assert standing(settle(record, EDITED, "t/2"), late) is SyncStanding.DRIFTED
 
 
 def stamped(scheme, content):
@@ -357,7 +357,7 @@ OWNER = settle(settle(None, BEFORE), EDITED)
     ],
 )
 def test_23_a_child_with_only_a_stamp_is_bound_to_what_it_names_or_is_unknown(stamp, policy, expected):
-    child = ChildRecord("c", UID, stamp=stamp)
+    child = ChildOrigin("c", UID, stamp=stamp)
     match revisions_module.adopt(OWNER, child, ALL, policy):
         case Adopted(bound):
             assert bound.birth == expected
@@ -370,7 +370,7 @@ def test_23_a_child_with_only_a_stamp_is_bound_to_what_it_names_or_is_unknown(st
 
 
 def test_23_a_stamp_of_a_scheme_that_this_build_does_not_know_is_read_by_stored_digests():
-    child = ChildRecord("c", UID, stamp=stamped(THREE, BEFORE))
+    child = ChildOrigin("c", UID, stamp=stamped(THREE, BEFORE))
     assert revisions_module.adopt(OWNER, child, template_schemes.registry(ONE), Unstamped.HOLD) == Adopted(
         replace(child, birth=1, born_regime=0)
     )
@@ -394,7 +394,7 @@ def test_25_a_crash_at_any_write_ends_in_the_same_record():
     for crash_after in range(3):
         stored: ParentRecord | None = record
         for _ in range(crash_after):
-            step = hash_epochs.reconcile(stored, Live(UID, EDITED), "t/2", ALL)
+            step = hash_epochs.reconcile(stored, LiveTemplate(UID, EDITED), "t/2", ALL)
             stored = stored if step is None else step.record
         assert settle(stored, EDITED, "t/2") == whole
 
@@ -410,7 +410,7 @@ def test_26_of_two_controllers_one_wins_and_the_other_finds_it_done():
 
 def test_27_first_seen_outlives_an_upgrade_and_an_unknown():
     record = settle(settle(None, BEFORE), EDITED)
-    child = ChildRecord("c", UID, 1, 0)
+    child = ChildOrigin("c", UID, 1, 0)
     before = found(record, child, now=5.0)
     after = found(settle(record, EDITED, "t/2"), child, before, now=9.0)
     assert [each.first_seen for each in after] == [5.0]
@@ -489,12 +489,12 @@ def test_33_random_edits_crashes_and_binaries_agree_with_the_oracle(walk):
 
 def test_a_scheme_that_is_not_known_and_has_no_stored_digest_gives_unknown_and_no_action():
     record = settle(settle(None, {"x": 0, "f": 0}), {"x": 0, "f": 1}, "t/2")
-    child = ChildRecord("c", UID, 1, 0)
+    child = ChildOrigin("c", UID, 1, 0)
     bare = replace(record, revisions=tuple(replace(each, digests={}) for each in record.revisions))
-    assert standing(bare, child, template_schemes.registry(ONE)) is Standing.UNKNOWN
+    assert standing(bare, child, template_schemes.registry(ONE)) is SyncStanding.UNKNOWN
     assert kinds(bare, child, known=template_schemes.registry(ONE)) == [FindingKind.UNKNOWN]
     with pytest.raises(SchemeError):
-        hash_epochs.reconcile(record, Live(UID, BEFORE), "t/9", ALL)
+        hash_epochs.reconcile(record, LiveTemplate(UID, BEFORE), "t/9", ALL)
 
 
 def test_an_owner_that_was_made_again_under_its_name_has_orphans_and_no_drift():
@@ -525,9 +525,9 @@ def test_old_revisions_and_regimes_are_forgotten_when_nobody_can_ask_for_them():
     collapsed = forgotten(kept, [new], keep=0)
     assert [each.ordinal for each in collapsed.revisions] == [30]
     assert [each.index for each in collapsed.regimes] == [1]
-    assert standing(collapsed, new) is Standing.MATCHING
+    assert standing(collapsed, new) is SyncStanding.MATCHING
     assert hash_epochs.forget(collapsed, [new], keep=0) is None
-    assert hash_epochs.forget(record, [ChildRecord("legacy", UID)], keep=0) is None
+    assert hash_epochs.forget(record, [ChildOrigin("legacy", UID)], keep=0) is None
     assert settle(collapsed, {"x": 99}, "t/2").current == 31
 
 
@@ -547,7 +547,7 @@ def test_forgetting_changes_no_verdict(walk, keep):
 
 def test_a_scheme_in_use_that_was_removed_is_told_from_one_that_is_not_there_yet():
     record = settle(settle(None, BEFORE), BEFORE, "t/3")
-    used = hash_epochs.schemes_in_use(record, [ChildRecord("c", UID, stamp=StampedHash("foreign/9", "1"))])
+    used = hash_epochs.schemes_in_use(record, [ChildOrigin("c", UID, stamp=StampedHash("foreign/9", "1"))])
     assert used == {"t/1", "t/3", "foreign/9"}
     assert hash_epochs.removed_schemes(used, template_schemes.registry(TWO)) == {"t/1"}
 

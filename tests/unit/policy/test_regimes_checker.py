@@ -14,7 +14,7 @@ import pytest
 
 from holdfast.compare import hash_schemes
 from holdfast.rollouts.core import hash_epochs, template_schemes
-from holdfast.rollouts.core.revisions import ChildRecord, Live, ParentRecord
+from holdfast.rollouts.core.revisions import ChildOrigin, LiveTemplate, ParentRecord
 from holdfast.rollouts.core.template_schemes import TemplateScheme
 
 FIELDS = {1: "xg", 2: "xf", 3: "xfg"}  # x is seen by all, f is new in 2, g is dropped in 2 and comes back in 3
@@ -70,7 +70,7 @@ class World:
     live: Bits
     place: int  # in the sequence of binaries
     record: ParentRecord | None
-    children: tuple[tuple[ChildRecord, Bits, int], ...]  # with what it is made of, and the epoch it was born in
+    children: tuple[tuple[ChildOrigin, Bits, int], ...]  # with what it is made of, and the epoch it was born in
     pending: tuple[hash_epochs.RecordStep, Bits] | None
     edits: int
     spawns: int
@@ -91,7 +91,7 @@ def shape(record: ParentRecord | None):
     return (revisions, record.regimes, record.current)
 
 
-def wanted(ghost: Ghost, child: tuple[ChildRecord, Bits, int], live: Bits) -> bool:
+def wanted(ghost: Ghost, child: tuple[ChildOrigin, Bits, int], live: Bits) -> bool:
     """Return the verdict by what happened."""
     _, birth, born = child
 
@@ -119,15 +119,15 @@ class Checker:
         """Begin with an owner that was recorded, and two children made from it."""
         known = build(self.binaries[0], self.knows_newer)
         zero = (0, 0, 0)
-        record = hash_epochs.settled(None, Live(UID, content(zero)), f"t/{self.binaries[0]}", known)
-        children = tuple((ChildRecord(name, UID, 1, 0), zero, 0) for name in ("one", "two"))
+        record = hash_epochs.settled(None, LiveTemplate(UID, content(zero)), f"t/{self.binaries[0]}", known)
+        children = tuple((ChildOrigin(name, UID, 1, 0), zero, 0) for name in ("one", "two"))
         ghost = Ghost(((self.binaries[0], zero),), zero)
         return World(zero, 0, record, children, None, edits, 1, ghost)
 
     def look(self, world: World) -> World:
         """Read the live template; if there is nothing to write, that is what was looked at."""
         step = hash_epochs.reconcile(
-            world.record, Live(UID, content(world.live)), f"t/{self.scheme(world)}", self.known(world)
+            world.record, LiveTemplate(UID, content(world.live)), f"t/{self.scheme(world)}", self.known(world)
         )
         if step is None:
             return replace(world, pending=None, ghost=replace(world.ghost, looked=world.live))
@@ -140,14 +140,14 @@ class Checker:
         assert world.record is not None
         assert step.expected == world.record.version
         ghost = world.ghost.wrote(self.scheme(world))
-        if step.change is hash_epochs.Change.RECORD:
+        if step.change is hash_epochs.RecordChange.RECORD:
             ghost = replace(ghost, looked=bits)
         return replace(world, record=step.record, pending=None, ghost=ghost)
 
     def spawn(self, world: World) -> World:
         record = world.record
         assert record is not None
-        child = ChildRecord("new", UID, record.current, record.regimes[-1].index)
+        child = ChildOrigin("new", UID, record.current, record.regimes[-1].index)
         made = (child, bits_of(record.latest.content), len(world.ghost.epochs) - 1)
         return replace(world, children=(*world.children, made), spawns=0)
 

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from holdfast.policy.budgets import Percent
 from holdfast.policy.windows import Mode, Window
 from holdfast.rollouts.core import records, rollout_limits, rollout_steps, scheduler
-from holdfast.rollouts.core.records import Create, Failures, Phase, Remove, Save, Target
+from holdfast.rollouts.core.records import CreateChild, SlotFailures, RolloutPhase, RemoveChild, SaveRollout, RolloutTarget
 from holdfast.rollouts.core.rollout_limits import Health, OnHalt, Order, RolloutLimits
-from holdfast.rollouts.core.slots import Child, State, fleet_of
+from holdfast.rollouts.core.slots import Child, ChildState, fleet_of
 
-OLD, NEW = Target(1, frozenset({1})), Target(2, frozenset({2}))
+OLD, NEW = RolloutTarget(1, frozenset({1})), RolloutTarget(2, frozenset({2}))
 CREATING_TAKES, REMOVING_TAKES = 60.0, 20.0
 
 
@@ -33,10 +33,10 @@ class World:
         self.rollout = rollout or rollout_steps.start("r1", NEW, OLD, 0.0)
         self.now = 0.0
         self.events: dict[str, float] = {}
-        self.outcome: dict[str, State] = {}
+        self.outcome: dict[str, ChildState] = {}
         self.made: set[str] = set()
         self.before: dict[str, Child] = {}  # what rewritten ones were, should that fail
-        self.created: list[Create] = []
+        self.created: list[CreateChild] = []
         self.names: dict[str, list[str]] = {child.slot: [child.name] for child in children}
         self.size = len({child.slot for child in children})
 
@@ -48,14 +48,14 @@ class World:
 
     def apply(self, step):
         match step:
-            case Save(expected, rollout):
+            case SaveRollout(expected, rollout):
                 if self.rollout.version == expected:
                     self.rollout = rollout
-            case Create():
+            case CreateChild():
                 self.create(step)
-            case Remove(_, _, name, _):
-                if name in self.children and self.children[name].state is not State.REMOVING:
-                    self.children[name] = replace(self.children[name], state=State.REMOVING)
+            case RemoveChild(_, _, name, _):
+                if name in self.children and self.children[name].state is not ChildState.REMOVING:
+                    self.children[name] = replace(self.children[name], state=ChildState.REMOVING)
                     self.events[name] = self.now + REMOVING_TAKES
             case _:
                 raise AssertionError(step)
@@ -69,23 +69,23 @@ class World:
             self.rewrite(step)
             return
         zone = next((child.topology for child in self.slot(step.slot)), step.slot[-1])
-        for place in [child for child in self.slot(step.slot) if child.state is State.GONE]:
+        for place in [child for child in self.slot(step.slot) if child.state is ChildState.GONE]:
             del self.children[place.name]
         self.children[step.key] = Child(
-            step.slot, step.key, step.revision, State.CREATING, made_by=step.made_by, attempt=step.attempt,
+            step.slot, step.key, step.revision, ChildState.CREATING, made_by=step.made_by, attempt=step.attempt,
             reason=step.reason, topology=zone,
         )  # fmt: skip
         self.names[step.slot].append(step.key)
-        self.outcome[step.key] = State.FAILED if self.fails(step) else State.READY
+        self.outcome[step.key] = ChildState.FAILED if self.fails(step) else ChildState.READY
         self.events[step.key] = self.now + CREATING_TAKES
 
     def rewrite(self, step):
         old = self.children[step.child]
-        assert old.state in {State.READY, State.UNHEALTHY}, "only what is there can be rewritten"
+        assert old.state in {ChildState.READY, ChildState.UNHEALTHY}, "only what is there can be rewritten"
         self.before[step.child] = old
         made = {"made_by": step.made_by, "attempt": step.attempt, "reason": step.reason, "is_rewritten": False}
-        self.children[step.child] = replace(old, revision=step.revision, state=State.CREATING, **made)
-        self.outcome[step.child] = State.FAILED if self.fails(step) else State.READY
+        self.children[step.child] = replace(old, revision=step.revision, state=ChildState.CREATING, **made)
+        self.outcome[step.child] = ChildState.FAILED if self.fails(step) else ChildState.READY
         self.events[step.child] = self.now + CREATING_TAKES
 
     def tick(self, seconds=None):
@@ -98,16 +98,16 @@ class World:
 
     def happen(self, name):
         child = self.children[name]
-        if child.state is State.REMOVING and name in self.before:
-            self.children[name] = replace(self.before.pop(name), state=State.READY, made_by="", attempt=0)
-        elif child.state is State.REMOVING:
+        if child.state is ChildState.REMOVING and name in self.before:
+            self.children[name] = replace(self.before.pop(name), state=ChildState.READY, made_by="", attempt=0)
+        elif child.state is ChildState.REMOVING:
             del self.children[name]
             if not self.slot(child.slot):
                 self.names[child.slot].append(f"{name}!")
-                self.children[f"{name}!"] = replace(child, name=f"{name}!", state=State.GONE)
+                self.children[f"{name}!"] = replace(child, name=f"{name}!", state=ChildState.GONE)
         else:
             self.children[name] = replace(child, state=self.outcome[name], ready_since=self.now)
-            if self.outcome[name] is State.READY:
+            if self.outcome[name] is ChildState.READY:
                 self.before.pop(name, None)
 
     def run(self, passes=2000, until=records.OVER):
@@ -159,7 +159,7 @@ SIMPLE = RolloutLimits(max_unavailable=2, max_surge=2, canary=0, has_waves=False
 
 
 def creates(steps):
-    return [step.slot for step in steps if isinstance(step, Create)]
+    return [step.slot for step in steps if isinstance(step, CreateChild)]
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_a_fleet_goes_through_canary_and_waves_of_1_2_4_to_complete():
         seen += [world.rollout.phase] if world.rollout.phase not in seen else []
         world.tick()
     assert sizes == [2, 1, 2, 4, 8, 3]
-    assert seen == [Phase.CANARY, Phase.PROGRESSING, Phase.COMPLETE]
+    assert seen == [RolloutPhase.CANARY, RolloutPhase.PROGRESSING, RolloutPhase.COMPLETE]
     assert world.is_exact(NEW)
 
 
@@ -216,7 +216,7 @@ def test_either_order_replaces_every_child_once(order):
 
 def test_a_child_that_equals_the_target_is_not_replaced_and_one_without_a_finding_neither():
     children = [Child("a", "a", 2), Child("b", "b", 1, is_exempt=True), Child("c", "c", 1), Child("d", "d", 3)]
-    world = World(children, SIMPLE, rollout=rollout_steps.start("r1", Target(2, frozenset({2, 3})), OLD, 0.0)).run()
+    world = World(children, SIMPLE, rollout=rollout_steps.start("r1", RolloutTarget(2, frozenset({2, 3})), OLD, 0.0)).run()
     assert [step.slot for step in world.created] == ["c"]
 
 
@@ -249,7 +249,7 @@ def test_a_partition_stays_until_it_is_lowered():
             world.apply(step)
         world.tick()
     assert [step.slot for step in world.created] == ["s00000"]
-    assert world.rollout.phase is Phase.PROGRESSING
+    assert world.rollout.phase is RolloutPhase.PROGRESSING
     world.limits = SIMPLE
     assert world.run().is_exact(NEW)
 
@@ -277,9 +277,9 @@ def test_a_gate_that_does_not_know_waits_and_one_that_fails_stops():
         for step in world.steps():
             world.apply(step)
         world.tick()
-    assert (world.rollout.phase, len(world.created)) == (Phase.CANARY, 1)
+    assert (world.rollout.phase, len(world.created)) == (RolloutPhase.CANARY, 1)
     world.limits = replace(world.limits, gates={"errors": Health.FAIL})
-    world.run(until={Phase.HALTED})
+    world.run(until={RolloutPhase.HALTED})
     assert world.rollout.why == "health gate errors fails"
     world.limits = replace(world.limits, gates={"errors": Health.PASS})
     world.rollout = rollout_steps.resume(world.rollout, world.now)
@@ -297,17 +297,17 @@ def test_without_progress_it_halts_and_waiting_for_a_hold_is_not_lack_of_progres
         stuck.apply(step)
     stuck.events.clear()  # the replacements never come
     stuck.now = 301.0
-    assert any(isinstance(step, Save) and step.rollout.phase is Phase.HALTED for step in stuck.steps())
+    assert any(isinstance(step, SaveRollout) and step.rollout.phase is RolloutPhase.HALTED for step in stuck.steps())
     held = World(fleet(2, held_until=math.inf), replace(SIMPLE, progress_deadline=300.0))
     held.tick(5000.0)
     for step in held.steps():
         held.apply(step)
-    assert held.rollout.phase is Phase.PROGRESSING
+    assert held.rollout.phase is RolloutPhase.PROGRESSING
 
 
 def test_after_n_failures_it_halts_begins_nothing_and_goes_on_when_resumed():
     world = World(fleet(10), replace(SIMPLE, halt_after=3), fails=lambda step: step.attempt == 0)
-    world.run(until={Phase.HALTED})
+    world.run(until={RolloutPhase.HALTED})
     assert world.rollout.failed >= 3
     begun = len(world.created)
     for _ in range(30):
@@ -325,13 +325,13 @@ def test_after_n_failures_it_halts_begins_nothing_and_goes_on_when_resumed():
 def test_a_bad_revision_is_rolled_back_by_itself(order):
     limits = replace(SIMPLE, halt_after=2, on_halt=OnHalt.ROLL_BACK, order=order, canary=1, has_waves=True)
     world = World(fleet(12), limits, fails=lambda step: step.revision == 2 and step.slot > "s00003").run()
-    assert world.rollout.phase is Phase.ROLLED_BACK
+    assert world.rollout.phase is RolloutPhase.ROLLED_BACK
     assert world.is_exact(OLD)
 
 
 def test_a_rollback_that_fails_too_halts():
     limits = replace(SIMPLE, halt_after=1, on_halt=OnHalt.ROLL_BACK, order=Order.REMOVE_FIRST)
-    world = World(fleet(4), limits, fails=lambda _step: True).run(until={Phase.HALTED})
+    world = World(fleet(4), limits, fails=lambda _step: True).run(until={RolloutPhase.HALTED})
     assert world.rollout.is_going_back
 
 
@@ -344,12 +344,12 @@ def test_paused_it_begins_nothing_and_a_person_can_undo():
         world.tick()
         for step in world.steps():
             world.apply(step)
-    assert (len(world.created), world.rollout.phase) == (2, Phase.PAUSED)
+    assert (len(world.created), world.rollout.phase) == (2, RolloutPhase.PAUSED)
     assert rollout_steps.blocked_by(world.rollout, [], SIMPLE, 0.0) == ("paused: lunch",)
     assert rollout_steps.pause(world.rollout, "again") is world.rollout
     world.rollout = rollout_steps.undo(world.rollout, world.now, "changed my mind")
     assert world.run().is_exact(OLD)
-    assert world.rollout.phase is Phase.ROLLED_BACK
+    assert world.rollout.phase is RolloutPhase.ROLLED_BACK
     assert rollout_steps.undo(world.rollout, 0.0, "") is world.rollout
 
 
@@ -359,9 +359,9 @@ def test_a_new_target_supersedes_and_redirects_what_is_under_way():
         for step in world.steps():
             world.apply(step)
         world.tick()
-    third = Target(3, frozenset({3}))
+    third = RolloutTarget(3, frozenset({3}))
     ended, world.rollout = rollout_steps.supersede(world.rollout, "r2", third, world.now)
-    assert ended.phase is Phase.SUPERSEDED
+    assert ended.phase is RolloutPhase.SUPERSEDED
     assert world.rollout.previous == OLD
     assert rollout_steps.next_steps(ended, world.children.values(), SIMPLE, world.now) == []
     world.run()
@@ -382,7 +382,7 @@ def test_budgets_are_per_reason():
 
 
 def test_unhealthy_children_use_up_the_budget_and_may_be_replaced_themselves():
-    sick = [replace(child, state=State.UNHEALTHY) for child in fleet(2)]
+    sick = [replace(child, state=ChildState.UNHEALTHY) for child in fleet(2)]
     well = [replace(child, is_exempt=False) for child in fleet(6)[2:]]
     world = World([*sick, *well], replace(SIMPLE, max_surge=9, budgets={"*": 2}))
     assert creates(world.steps()) == ["s00000", "s00001"]
@@ -420,12 +420,12 @@ def _disturb(world, chance):
             world.rollout = rollout_steps.undo(world.rollout, world.now, "test")
         case 2:
             number = chance.randrange(3, 6)
-            target = Target(number, frozenset({number}))
+            target = RolloutTarget(number, frozenset({number}))
             world.rollout = rollout_steps.supersede(world.rollout, f"r{world.now}.{number}", target, world.now)[1]
         case 3:
             name = chance.choice(sorted(world.children))
-            if world.children[name].state is State.READY:
-                world.children[name] = replace(world.children[name], state=State.UNHEALTHY)
+            if world.children[name].state is ChildState.READY:
+                world.children[name] = replace(world.children[name], state=ChildState.UNHEALTHY)
         case 4 | 5:
             world.rollout = rollout_steps.resume(world.rollout, world.now)
         case _:
@@ -460,7 +460,7 @@ def test_no_reachable_state_exceeds_a_limit_and_every_rollout_can_be_brought_to_
             break
         world.rollout = rollout_steps.resume(world.rollout, world.now)
         world.tick()
-    assert world.rollout.phase in {Phase.COMPLETE, Phase.ROLLED_BACK}
+    assert world.rollout.phase in {RolloutPhase.COMPLETE, RolloutPhase.ROLLED_BACK}
     assert world.is_exact(world.rollout.target)
 
 
@@ -468,11 +468,11 @@ def _heal(world):
     """From now on everything that is made becomes ready, and what was hurt is well."""
     world.fails = lambda _step: False
     world.children = {
-        name: replace(child, state=State.READY) if child.state is State.UNHEALTHY else child
+        name: replace(child, state=ChildState.READY) if child.state is ChildState.UNHEALTHY else child
         for name, child in world.children.items()
     }
     if world.rollout.phase in records.OVER:
-        world.rollout = rollout_steps.start("last", Target(9, frozenset({9})), OLD, world.now)
+        world.rollout = rollout_steps.start("last", RolloutTarget(9, frozenset({9})), OLD, world.now)
 
 
 def test_a_step_that_is_asked_for_again_has_the_same_key():
@@ -480,7 +480,7 @@ def test_a_step_that_is_asked_for_again_has_the_same_key():
     assert world.steps() == world.steps()
     steps = world.steps()
     world.apply(steps[0])  # saved, then killed
-    assert [step for step in world.steps() if not isinstance(step, Save)] == steps[1:]
+    assert [step for step in world.steps() if not isinstance(step, SaveRollout)] == steps[1:]
 
 
 @pytest.mark.slow
@@ -502,11 +502,11 @@ def test_10000_children_with_a_budget_of_5_percent_and_3_percent_failing(order):
         now = world.check()
         most = max(most, now.surge, now.unavailable)
         assert now.unavailable <= 500
-        if world.rollout.phase is Phase.HALTED:
+        if world.rollout.phase is RolloutPhase.HALTED:
             halts += 1
             world.rollout = rollout_steps.resume(pickle.loads(pickle.dumps(world.rollout)), world.now)
         world.tick(60.0)
-    assert world.rollout.phase is Phase.COMPLETE
+    assert world.rollout.phase is RolloutPhase.COMPLETE
     assert world.is_exact(NEW)
     assert len(world.created) == 10_300
     assert halts >= 2
@@ -518,7 +518,7 @@ def test_slots_that_failed_together_are_tried_again_apart_none_too_early_and_non
     slots = [f"web-{index}" for index in range(50)]
     for times, wait in ((1, 60.0), (3, 240.0), (9, 600.0)):
         failed = replace(
-            rollout_steps.start("r1", NEW, OLD, 0.0), failures={each: Failures(times, 1000.0) for each in slots}
+            rollout_steps.start("r1", NEW, OLD, 0.0), failures={each: SlotFailures(times, 1000.0) for each in slots}
         )
         moments = [scheduler.retry_at(failed, each, limits) - 1000.0 for each in slots]
         assert wait <= min(moments) < max(moments) <= wait * 1.1

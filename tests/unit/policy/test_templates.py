@@ -14,11 +14,11 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.policy.budgets import Percent
 from holdfast.rollouts.core import dry_run, rendering, rollout_steps, template_schemes, templates
-from holdfast.rollouts.core.records import Target
-from holdfast.rollouts.core.requirements import Asks, Offer, Predicate
+from holdfast.rollouts.core.records import RolloutTarget
+from holdfast.rollouts.core.requirements import Asks, Supply, Predicate
 from holdfast.rollouts.core.rollout_limits import Order, RolloutLimits
 from holdfast.rollouts.core.slots import Child
-from holdfast.rollouts.core.template_schemes import ListKind
+from holdfast.rollouts.core.template_schemes import ListOrder
 from holdfast.rollouts.core.templates import FieldClasses, Template
 
 VECTORS = Path(__file__).parents[2] / "vectors/templates"
@@ -34,7 +34,7 @@ def fields_of(data) -> FieldClasses:
         frozenset(map(tuple, data[key])) for key in ("inPlace", "behavioural", "removed", "keepsEmpty")
     )
     lists = {
-        tuple(keys): ListKind(rule) if isinstance(rule, str) else tuple(rule) for keys, rule in data.get("lists", ())
+        tuple(keys): ListOrder(rule) if isinstance(rule, str) else tuple(rule) for keys, rule in data.get("lists", ())
     }
     return FieldClasses(in_place, behavioural, removed, keeps_empty, _table(data["defaults"]), moved, lists)
 
@@ -77,16 +77,16 @@ A, B = {"name": "a", "port": 1}, {"name": "b", "port": 2}
     "rule, one, other, is_same",
     [
         (None, ["a", "b"], ["b", "a"], False),
-        (ListKind.SET, ["a", "b"], ["b", "a"], True),
-        (ListKind.SET, ["a", "a"], ["a"], True),
-        (ListKind.SET, ["a", "a"], [], False),
-        (ListKind.SET, [1], ["1"], False),
-        (ListKind.SET, [["a", "b"]], [["b", "a"]], False),
-        (ListKind.MULTISET, ["a", "b", "a"], ["b", "a", "a"], True),
-        (ListKind.MULTISET, ["a", "a"], ["a"], False),
-        (ListKind.MULTISET, ["a", "a"], [], False),
-        (ListKind.MULTISET, ["a"], [], False),
-        (ListKind.MULTISET, [], ABSENT, True),
+        (ListOrder.SET, ["a", "b"], ["b", "a"], True),
+        (ListOrder.SET, ["a", "a"], ["a"], True),
+        (ListOrder.SET, ["a", "a"], [], False),
+        (ListOrder.SET, [1], ["1"], False),
+        (ListOrder.SET, [["a", "b"]], [["b", "a"]], False),
+        (ListOrder.MULTISET, ["a", "b", "a"], ["b", "a", "a"], True),
+        (ListOrder.MULTISET, ["a", "a"], ["a"], False),
+        (ListOrder.MULTISET, ["a", "a"], [], False),
+        (ListOrder.MULTISET, ["a"], [], False),
+        (ListOrder.MULTISET, [], ABSENT, True),
         (("name",), [A, B], [B, A], True),
         (("name",), [A, B], [B, {**A, "port": 3}], False),
         (("name",), [A, A], [A], False),
@@ -105,7 +105,7 @@ def test_lists_are_compared_as_the_fields_say_and_what_may_differ_does(rule, one
 
 
 def test_a_rule_for_a_list_is_another_scheme_and_one_for_rewriting_is_not():
-    plain, arranged = FieldClasses(), FieldClasses(lists={("ports",): ListKind.SET})
+    plain, arranged = FieldClasses(), FieldClasses(lists={("ports",): ListOrder.SET})
     rewritten = FieldClasses(rewritten=frozenset({("image",)}))
     ids = [templates.scheme_id(templates.policy_document(each)) for each in (plain, arranged, rewritten)]
     assert ids[0] == ids[2] != ids[1]
@@ -116,7 +116,7 @@ def test_a_rule_for_a_list_is_another_scheme_and_one_for_rewriting_is_not():
 def test_no_order_of_a_multiset_is_another(elements, random):
     moved = list(elements)
     random.shuffle(moved)
-    arranged = [template_schemes.arranged(each, ListKind.MULTISET) for each in (elements, moved)]
+    arranged = [template_schemes.arranged(each, ListOrder.MULTISET) for each in (elements, moved)]
     assert arranged[0] == arranged[1]
     assert len(arranged[0]) == len(elements)
 
@@ -148,7 +148,7 @@ def test_predicates_over_one_field(asks, values, value, expected):
     "offered, expected", [(["a"], True), (["b"], False), ([], None), (ABSENT, None), ({"a": 1}, True)]
 )
 def test_an_offer_that_nobody_has_seen_or_that_is_empty_says_nothing(offered, expected):
-    predicate = Predicate("p", ("x",), Asks.OFFERED, offer=Offer(Address("a", "B", "c"), ()))
+    predicate = Predicate("p", ("x",), Asks.OFFERED, offer=Supply(Address("a", "B", "c"), ()))
     assert predicate.holds({"x": "a"}, offered) is expected
 
 
@@ -167,7 +167,7 @@ def fleet(number: int) -> list[Child]:
 
 @pytest.mark.parametrize("order", list(Order))
 def test_a_preview_counts_the_waves_that_would_be(order):
-    rollout = rollout_steps.start("r1", Target(2, frozenset({2})), Target(1, frozenset({1})), 0.0)
+    rollout = rollout_steps.start("r1", RolloutTarget(2, frozenset({2})), RolloutTarget(1, frozenset({1})), 0.0)
     limits = RolloutLimits(max_surge=Percent(20), max_unavailable=Percent(20), canary=1, order=order)
     found = dry_run.preview(rollout, fleet(10), limits, 0.0)
     assert (found.waves, found.left) == ((1, 1, 2, 4, 2), 0)
@@ -178,6 +178,6 @@ def test_a_preview_counts_the_waves_that_would_be(order):
 
 
 def test_a_preview_of_nothing_to_do_ends():
-    rollout = rollout_steps.start("r1", Target(2, frozenset({2})), None, 0.0)
+    rollout = rollout_steps.start("r1", RolloutTarget(2, frozenset({2})), None, 0.0)
     assert dry_run.preview(rollout, [], RolloutLimits(), 0.0).rolled == 0
     assert dry_run.preview(rollout, fleet(4), RolloutLimits(max_surge=0), 0.0).rolled == 0

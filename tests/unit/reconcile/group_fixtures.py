@@ -11,7 +11,7 @@ from holdfast.policy import dependency_graph
 from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import ResourceSet
 from holdfast.rollouts.core.rendering import declarations
-from holdfast.rollouts.controller import Rolled, RolloutController
+from holdfast.rollouts.controller import RolloutResult, RolloutController
 from holdfast.rollouts.core.rollout_limits import RolloutLimits
 from holdfast.rollouts.core.template_groups import TemplateGroup
 from holdfast.rollouts.core.templates import ChildKind, Template
@@ -42,7 +42,7 @@ class Nursery(Bench):
     async def look(self, *templates: Template) -> list[TemplateGroup]:
         return await self.repository().look(templates, self.around())
 
-    async def roll(self, *templates: Template) -> Rolled:
+    async def roll(self, *templates: Template) -> RolloutResult:
         """Do as the command `apply` does: settle, apply what is declared, and roll as far as it goes."""
         async with self.world() as world:
             return await self.roller(world, templates).run()

@@ -14,7 +14,7 @@ from holdfast.remediation.core.alerts import Alert, Signal
 from holdfast.remediation.core.audit_events import Workflow
 from holdfast.remediation.core.metrics import Series
 from holdfast.remediation.core.metrics import Query
-from holdfast.remediation.core.records import Ending, Record
+from holdfast.remediation.core.records import RemediationEnding, RemediationRecord
 from holdfast.remediation.core.rules import AssessmentRules, TargetRule
 from holdfast.remediation.core.timing import Windows
 from holdfast.remediation.intake import Announcement, Announcer
@@ -102,7 +102,7 @@ class Ward(Bench):
 
     # -- corrections of ours
 
-    async def correct(self, **changes) -> Record:
+    async def correct(self, **changes) -> RemediationRecord:
         """Have changed outside Holdfast, put it back, and return the record of that."""
         await self.apply(self.declarations)
         self.live_thing("a").update(changes or {"color": "black"})
@@ -120,11 +120,11 @@ class Ward(Bench):
             announcer = Announcer(self.store, applier.checker, self.clock, self.random, self.rules.assessment)
             return await work(announcer, item)
 
-    async def start(self, **order) -> Record:
+    async def start(self, **order) -> RemediationRecord:
         order.setdefault("workflow", Workflow("restarter", action_type="restart"))
         return await self.announcing(lambda one, item: one.start(item, Announcement(**order)))
 
-    async def complete(self, ending=Ending.COMPLETED, propagation=None, ident="") -> Record:
+    async def complete(self, ending=RemediationEnding.COMPLETED, propagation=None, ident="") -> RemediationRecord:
         async def work(announcer, item):
             open_one = await announcer.open_on(self.declarations[0].address, ident)
             return await announcer.complete(open_one, item, ending, propagation)
@@ -134,7 +134,7 @@ class Ward(Bench):
 
     # -- assessing
 
-    async def look(self) -> list[Record]:
+    async def look(self) -> list[RemediationRecord]:
         """Take further what is due now."""
         async with self.world() as world:
             return await self.assessor(world).run_due()
@@ -148,7 +148,7 @@ class Ward(Bench):
         self.clock.advance(max(at - self.clock.now(), 0.0))
         return True
 
-    async def finish(self) -> Record:
+    async def finish(self) -> RemediationRecord:
         """Go on until nothing is to be done any more; return the newest record."""
         for _ in range(500):
             await self.look()
@@ -156,7 +156,7 @@ class Ward(Bench):
                 return (await self.all())[-1]
         raise AssertionError("the assessment does not end")
 
-    async def all(self) -> list[Record]:
+    async def all(self) -> list[RemediationRecord]:
         found = [one.record async for one in repository.every(self.store)]
         return sorted(found, key=lambda record: (record.started_at, record.correlation_id))
 

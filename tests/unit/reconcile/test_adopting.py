@@ -16,7 +16,7 @@ from holdfast.compat.karpenter.stamps import EC2_NODE_CLASS
 from holdfast.compat.karpenter.stamps import Hashed
 from holdfast.compat.karpenter.option1 import NODEPOOL
 from holdfast.rollouts.core.rollout_limits import RolloutLimits
-from holdfast.rollouts.core.templates import Method, Mode, Stamping, Template
+from holdfast.rollouts.core.templates import Method, RolloutMode, Stamping, Template
 from tests.unit.policy.test_karpenter_stamps import CLASS
 from tests.unit.reconcile.fixtures import declare
 from tests.unit.reconcile.group_fixtures import Nursery, template
@@ -127,7 +127,7 @@ def test_23_a_stamp_of_a_revision_that_was_before_binds_to_it(nursery):
     made_by_others(nursery, "old", HASH)
     (group,) = asyncio.run(nursery.look(selecting(content(expireAfter="1h"))))
     assert group.children == {}, "nobody has looked at it yet"
-    group = apply(nursery, selecting(content(expireAfter="1h"), mode=Mode.NOTIFY))
+    group = apply(nursery, selecting(content(expireAfter="1h"), mode=RolloutMode.NOTIFY))
     assert [each.births["web"].revision for each in group.children.values()] == [1]
     assert found(group) == {"old": {("spec", "edited")}}
     assert nursery.live.writes == []
@@ -154,7 +154,7 @@ def test_without_a_place_of_what_was_hashed_foreign_stamps_are_unknown(nursery):
 def test_what_is_thought_of_a_child_without_a_stamp_is_said(nursery, unstamped, reasons, writes):
     nursery.declared = chosen("a")
     made_by_others(nursery, "a", "", expireAfter="1h")
-    group = apply(nursery, selecting(content(), unstamped=unstamped, stamping=None, mode=Mode.NOTIFY))
+    group = apply(nursery, selecting(content(), unstamped=unstamped, stamping=None, mode=RolloutMode.NOTIFY))
     assert found(group) == {"a": reasons}
     assert len(nursery.live.writes) == writes
 

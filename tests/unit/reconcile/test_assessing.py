@@ -12,9 +12,9 @@ from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.model.write_result import WriteError, WriteFailure
 from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.remediation.core.alerts import Alert, Signal
-from holdfast.remediation.core.records import Ending
+from holdfast.remediation.core.records import RemediationEnding
 from holdfast.remediation.core.rules import AssessmentRules
-from holdfast.remediation.core.state import ConditionType, Phase
+from holdfast.remediation.core.state import AssessmentConditionType, AssessmentPhase
 from holdfast.remediation.core.timing import Windows
 from holdfast.testing.memory import once
 from tests.unit.reconcile.fixtures import declare
@@ -36,7 +36,7 @@ def test_a_correction_that_held_and_helped_is_full_with_the_expected_score():
     ward.live.health_signals["running"] = True
     run(ward.correct())
     state = run(ward.finish()).assessment
-    assert (state.phase, state.reason.value) == (Phase.COMPLETED, "full")
+    assert (state.phase, state.reason.value) == (AssessmentPhase.COMPLETED, "full")
     assert (state.health.score, state.alerts.score, state.metrics.score) == (1.0, 1.0, 0.6)
     assert state.score == pytest.approx(0.40 + 0.35 + 0.25 * 0.6)
 
@@ -100,7 +100,7 @@ def test_13_a_second_actor_in_the_window_is_spec_drift_and_neither_server_is_ask
     state = run(ward.finish()).assessment
     assert (state.reason.value, state.score) == ("spec_drift", 0.0)
     assert ward.servers.asked == []
-    integrity = state.condition(ConditionType.SPEC_INTEGRITY)
+    integrity = state.condition(AssessmentConditionType.SPEC_INTEGRITY)
     assert (integrity.status.value, integrity.reason) == ("False", "SpecDrifted")
     assert state.baseline.hash in integrity.message
     assert types(run(ward.trail()))[-1] == "assessment.completed"
@@ -127,7 +127,7 @@ def test_11_a_target_that_cannot_be_read_is_no_drift_and_nothing_else_is_asked()
     state = run(ward.finish()).assessment
     assert (state.reason.value, state.score) == ("expired", None)
     assert ward.servers.asked == []
-    assert state.condition(ConditionType.SPEC_INTEGRITY).reason == "TargetUnreadable"
+    assert state.condition(AssessmentConditionType.SPEC_INTEGRITY).reason == "TargetUnreadable"
 
 
 def test_12_a_confirmation_that_could_not_be_read_is_not_hashed():
@@ -231,7 +231,7 @@ def test_14_drift_while_an_alert_decays_beats_it():
     ward.servers.asked.clear()
     state = run(ward.finish()).assessment
     assert (state.reason.value, ward.servers.asked) == ("spec_drift", [])
-    assert state.condition(ConditionType.ALERT_DECAY_DETECTED).status.value == "False"
+    assert state.condition(AssessmentConditionType.ALERT_DECAY_DETECTED).status.value == "False"
 
 
 def test_29_nobody_looked_until_after_the_deadline():
@@ -262,7 +262,7 @@ def test_27_what_propagates_is_looked_for_only_when_it_has_had_its_time():
     run(ward.apply(ward.declarations))
     run(ward.start(signal=Signal("HighMemory")))
     record = run(ward.complete(propagation=240.0))
-    assert (record.assessment.phase, record.assessment.baseline) == (Phase.WAITING, None)
+    assert (record.assessment.phase, record.assessment.baseline) == (AssessmentPhase.WAITING, None)
     ward.live_thing("a")["color"] = "green"  # others bring it about
     state = run(ward.finish()).assessment
     assert state.reason.value == "full"
@@ -272,13 +272,13 @@ def test_37_a_remediation_that_was_never_executed_is_not_measured():
     ward = Ward(declarations=[declare("a", {"color": "red"})])
     run(ward.apply(ward.declarations))
     run(ward.start(signal=Signal("HighMemory")))
-    run(ward.complete(Ending.NOT_EXECUTED))
+    run(ward.complete(RemediationEnding.NOT_EXECUTED))
     state = run(ward.finish()).assessment
     assert (state.reason.value, state.score, ward.servers.asked) == ("no_execution", None, [])
 
 
 def test_38_one_that_failed_on_the_way_is_assessed_in_part_and_one_that_nobody_ends_too():
-    for ending in (Ending.FAILED, None):
+    for ending in (RemediationEnding.FAILED, None):
         ward = Ward(declarations=[declare("a", {"color": "red"})])
         ward.live.health_signals["running"] = True
         run(ward.apply(ward.declarations))

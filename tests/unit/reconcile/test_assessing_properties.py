@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.remediation.core import trail as trails
 from holdfast.remediation.core.alerts import Alert
-from holdfast.remediation.core.state import Reason
+from holdfast.remediation.core.state import EndReason
 from tests.unit.reconcile.remedying import Ward
 
 FIRING = Alert({"alertname": "HighMemory"})
@@ -82,16 +82,16 @@ def test_the_laws_of_an_assessment(words):
     record, trail = asyncio.run(story.told(words))
     state = record.assessment
     assert state.phase.is_terminal
-    assert isinstance(state.reason, Reason)
+    assert isinstance(state.reason, EndReason)
     assert state.score is None or 0.0 <= state.score <= 1.0
     assert len({event.data["id"] for event in trail}) == len(trail)
     assert [event.type for event in trail].count("effectiveness.assessment.completed") == 1
     assert trail[-1].type == "effectiveness.assessment.completed"
     summary = trails.summarise([event.data for event in trail])
     assert (summary.status, summary.score) == (state.reason.value, state.score)
-    if state.reason is Reason.SPEC_DRIFT:
+    if state.reason is EndReason.SPEC_DRIFT:
         assert state.score == 0.0
-    if state.reason is Reason.EXPIRED:
+    if state.reason is EndReason.EXPIRED:
         assert state.score is None
 
 
@@ -115,10 +115,10 @@ def test_once_the_target_is_changed_nobody_is_asked_any_more(words):
     is_open, record, asked = asyncio.run(main())
     assert asked == []
     if is_open:
-        assert record.assessment.reason is Reason.SPEC_DRIFT
+        assert record.assessment.reason is EndReason.SPEC_DRIFT
 
 
 @given(st.permutations(["change", "fire", "down", "ill", "pass", "die"]))
 def test_spec_drift_absorbs_whatever_comes_before_or_after_it(words):
     record, _ = asyncio.run(Story().told(["pass", *words, "pass", "up", "well", "resolve"]))
-    assert (record.assessment.reason, record.assessment.score) == (Reason.SPEC_DRIFT, 0.0)
+    assert (record.assessment.reason, record.assessment.score) == (EndReason.SPEC_DRIFT, 0.0)

@@ -13,7 +13,7 @@ from holdfast.model.write_result import WriteError, WriteFailure
 from holdfast.policy.dependency_graph import DEPENDS_ON
 from holdfast.rollouts.core.rendering import declarations
 from holdfast.rollouts.core import group_rollouts
-from holdfast.rollouts.core.records import Phase
+from holdfast.rollouts.core.records import RolloutPhase
 from holdfast.rollouts.core.rollout_limits import OnHalt, RolloutLimits
 from holdfast.rollouts.core.templates import FieldClasses, Template
 from tests.unit.reconcile.fixtures import declare
@@ -64,7 +64,7 @@ def test_it_gives_children_nothing_and_an_edit_of_it_rolls_them(nursery):
     assert fields == (("resource", "ami"),)
     group = apply(nursery, web(), part({"ami": "two"}))
     assert group.rollout is not None
-    assert group.rollout.rollout.phase is Phase.COMPLETE
+    assert group.rollout.rollout.phase is RolloutPhase.COMPLETE
     assert nursery.values("ami") == {"class": "two", "web-0-r1": None, "web-1-r1": None}
     assert [verb for verb, _, _ in nursery.live.writes].count("update") == 1, "the part itself"
     writes = len(nursery.live.writes)
@@ -95,12 +95,12 @@ def test_nothing_is_rolled_while_it_is_not_what_is_declared_of_it(nursery):
     group = apply(nursery, web(), part({"ami": "two"}))
     assert nursery.names() == ["class", "web-0", "web-1"]
     assert group.rollout is not None
-    assert group.rollout.rollout.phase is Phase.PENDING
+    assert group.rollout.rollout.phase is RolloutPhase.PENDING
     assert findings(group) == {("class", "spec", "edited")}
     nursery.live.faults = []
     group = apply(nursery, web(), part({"ami": "three"}))
     assert group.rollout is not None
-    assert group.rollout.rollout.phase is Phase.COMPLETE
+    assert group.rollout.rollout.phase is RolloutPhase.COMPLETE
     assert "web-0" not in nursery.names()
 
 
@@ -123,7 +123,7 @@ def test_a_rollout_for_its_edit_that_fails_stays_where_it_is(nursery):
     nursery.live.faults = [lambda call: WriteFailure(WriteError.TERMINAL, "no") if "create Thing/web" in call else None]
     group = apply(nursery, web(limits=limits), part({"ami": "two"}))
     assert group.rollout is not None
-    assert group.rollout.rollout.phase is Phase.HALTED
+    assert group.rollout.rollout.phase is RolloutPhase.HALTED
 
 
 def test_a_part_that_becomes_a_resource_rolls_children_out_of_its_content_and_writes_none_at_once(nursery):

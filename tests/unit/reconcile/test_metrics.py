@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families as prometheu
 
 from holdfast.cli.commands import metrics
 from holdfast.metrics import definitions, resources, store_samples
-from holdfast.metrics.families import Sort
+from holdfast.metrics.families import MetricType
 from holdfast.model.address import Address
 from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.read_result import ReadError, ReadFailure
@@ -70,7 +70,7 @@ class Read:
         return sum(value for (found, have), value in self.samples.items() if found == name and wanted <= have)
 
     def counters(self) -> Iterator[tuple[Sample, float]]:
-        totals = {each.name for each in definitions.ALL if each.sort is Sort.COUNTER}
+        totals = {each.name for each in definitions.ALL if each.sort is MetricType.COUNTER}
         return ((key, value) for key, value in self.samples.items() if key[0] in totals)
 
 
@@ -473,8 +473,8 @@ def test_names_are_as_prometheus_wants_them():
     assert len(set(names)) == len(names)
     for each in definitions.ALL:
         assert each.name.startswith("holdfast_")
-        assert each.name.endswith("_total") is (each.sort is Sort.COUNTER)
-        assert each.name.endswith("_info") is (each.sort is Sort.INFO)
+        assert each.name.endswith("_total") is (each.sort is MetricType.COUNTER)
+        assert each.name.endswith("_info") is (each.sort is MetricType.INFO)
         assert not each.name.endswith(("_age", "_count", "_sum", "_bucket"))
         assert each.name.endswith("_timestamp_seconds") is ("timestamp" in each.name)
         assert each.text.endswith(".")

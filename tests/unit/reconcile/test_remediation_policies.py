@@ -16,12 +16,12 @@ from holdfast.remediation import repository
 from holdfast.remediation.attempt_history import account
 from holdfast.remediation.core.alerts import Alert, Signal
 from holdfast.remediation.core.audit_events import Workflow
-from holdfast.remediation.core.state_hash import Sighted
-from holdfast.remediation.core.state_hash import Unread
-from holdfast.remediation.core.past_attempts import AttemptLimits, Effect, Match
-from holdfast.remediation.core.records import Ending, Undo
-from holdfast.remediation.core.state import Phase
-from holdfast.remediation.intake import Refused
+from holdfast.remediation.core.state_hash import StateHash
+from holdfast.remediation.core.state_hash import StateUnknown
+from holdfast.remediation.core.past_attempts import AttemptLimits, AttemptEffect, StateMatch
+from holdfast.remediation.core.records import RemediationEnding, Undo
+from holdfast.remediation.core.state import AssessmentPhase
+from holdfast.remediation.intake import RemediationRefused
 from holdfast.store.governance import Approval, CorrectionOutcome, Pause
 from holdfast.store.transaction import GovernanceChanges, Transaction
 from holdfast.testing.memory import once
@@ -251,9 +251,9 @@ def test_an_announced_remediation_is_refused_and_that_is_told():
         run(ward.start(signal=Signal("HighMemory")))
         run(ward.complete())
         run(ward.finish())
-    with pytest.raises(Refused, match="failed 2 times; refuseAfter is 2"):
+    with pytest.raises(RemediationRefused, match="failed 2 times; refuseAfter is 2"):
         run(ward.start(signal=Signal("HighMemory")))
-    with pytest.raises(Refused):
+    with pytest.raises(RemediationRefused):
         run(ward.start(signal=Signal("HighMemory")))
     refused = run(ward.trail("remediation.refused"))
     assert len({event.data["id"] for event in refused}) == 2
@@ -267,7 +267,7 @@ def test_57_the_limits_of_the_section_hold_for_announced_ones():
     for _ in range(3):
         run(ward.start())
         run(ward.complete())
-    with pytest.raises(Refused, match="3 remediations of this target"):
+    with pytest.raises(RemediationRefused, match="3 remediations of this target"):
         run(ward.start())
 
 
@@ -315,10 +315,10 @@ def test_an_end_that_meets_a_pass_is_recorded_all_the_same():
     async def both(announcer, item):
         found = await announcer.open_on(TARGET)
         await ward.look()  # everybody's patience is over, and the record has moved on
-        return await announcer.complete(found, item, Ending.COMPLETED)
+        return await announcer.complete(found, item, RemediationEnding.COMPLETED)
 
-    assert run(ward.announcing(both)).ending is Ending.COMPLETED
-    assert run(ward.finish()).assessment.phase is Phase.COMPLETED
+    assert run(ward.announcing(both)).ending is RemediationEnding.COMPLETED
+    assert run(ward.finish()).assessment.phase is AssessmentPhase.COMPLETED
 
 
 # --- history ---------------------------------------------------------------------------------------------------------
@@ -344,8 +344,8 @@ def test_55_56_an_account_tells_not_holding_from_not_helping_and_what_a_state_go
 
     found = run(told())
     first, second, third = found.told
-    assert (first.effect, first.match) == (Effect.POOR, Match.BEFORE)
-    assert (second.effect, second.led_to, second.match) == (Effect.NOT_HELD, "rr-next", Match.NONE)
+    assert (first.effect, first.match) == (AttemptEffect.POOR, StateMatch.BEFORE)
+    assert (second.effect, second.led_to, second.match) == (AttemptEffect.NOT_HELD, "rr-next", StateMatch.NONE)
     assert third.record.is_open
     assert found.is_regression
 
@@ -359,7 +359,7 @@ def test_declining_and_recurring_chains_are_named():
         run(ward.complete())
         run(ward.finish())
         ward.clock.advance(60.0)
-    found = run(account(ward.store, str(TARGET), Unread("offline"), ward.clock.now()))
+    found = run(account(ward.store, str(TARGET), StateUnknown("offline"), ward.clock.now()))
     assert found.unassessed == 1  # it was created once
     assert found.declining == ("restart",)
     ((action, times, stop),) = [(one.action, one.times, one.must_stop) for one in found.recurring]
@@ -370,7 +370,7 @@ def test_declining_and_recurring_chains_are_named():
 def test_1802_another_target_with_the_same_spec_has_another_past():
     ward = refusing()
     failed(ward, 1)
-    other = run(account(ward.store, "mem/Thing/b", Sighted(run(ward.all())[0].pre.hash), ward.clock.now()))
+    other = run(account(ward.store, "mem/Thing/b", StateHash(run(ward.all())[0].pre.hash), ward.clock.now()))
     assert (other.told, other.is_regression) == ((), False)
 
 

@@ -12,10 +12,10 @@ from holdfast.cli.render import rollouts
 from holdfast.model.write_result import WriteError, WriteFailure
 from holdfast.rollouts import serialization
 from holdfast.rollouts.core import group_rollouts
-from holdfast.rollouts.core.records import Phase
+from holdfast.rollouts.core.records import RolloutPhase
 from holdfast.rollouts.core.requirements import Asks, Predicate
 from holdfast.rollouts.core.rollout_limits import RolloutLimits
-from holdfast.rollouts.core.template_schemes import ListKind
+from holdfast.rollouts.core.template_schemes import ListOrder
 from holdfast.rollouts.core.templates import FieldClasses, Method
 from holdfast.store.records import VersionedRecord
 from holdfast.testing.memory import once
@@ -42,7 +42,7 @@ def verbs(nursery: Nursery, since: int) -> Counter[str]:
 
 
 def test_another_order_of_a_set_is_no_edit_and_another_element_is(nursery):
-    fields = FieldClasses(lists={("zones",): ListKind.SET})
+    fields = FieldClasses(lists={("zones",): ListOrder.SET})
     rolled(nursery, template({"zones": ["a", "b"]}, fields=fields))
     writes = len(nursery.live.writes)
     (group,) = rolled(nursery, template({"zones": ["b", "a", "b"]}, fields=fields))
@@ -53,7 +53,7 @@ def test_another_order_of_a_set_is_no_edit_and_another_element_is(nursery):
 
 
 def test_findings_do_not_name_a_list_that_is_only_in_another_order(nursery):
-    fields = FieldClasses(lists={("zones",): ListKind.MULTISET})
+    fields = FieldClasses(lists={("zones",): ListOrder.MULTISET})
     limits = RolloutLimits(max_surge=100, canary=1, soak=3600.0)
     rolled(nursery, template({"zones": ["a", "b"], "level": "info"}, fields=fields, limits=limits))
     edited = template({"zones": ["b", "a"], "level": "debug"}, fields=fields, limits=limits)
@@ -62,7 +62,7 @@ def test_findings_do_not_name_a_list_that_is_only_in_another_order(nursery):
     assert found == {(("resource", "level"),)}
 
 
-@pytest.mark.parametrize("rule", [ListKind.SET, ("name",)])
+@pytest.mark.parametrize("rule", [ListOrder.SET, ("name",)])
 def test_to_choose_a_rule_for_a_list_rolls_nobody_before_or_after_an_edit(nursery, rule):
     ports = [{"name": "a"}, {"name": "b"}]
     rolled(nursery, template({"ports": ports}))
@@ -95,7 +95,7 @@ def test_an_edit_of_rewritten_fields_alone_rewrites_children_within_the_limits(n
     assert verbs(nursery, writes) == {"update": 3}
     assert down == {1, 2, 3}, "one at a time"
     assert group.rollout is not None
-    assert group.rollout.rollout.phase is Phase.COMPLETE
+    assert group.rollout.rollout.phase is RolloutPhase.COMPLETE
     assert not any(each.is_rewriting for each in group.children.values())
     rolled(nursery, wanted)
     assert verbs(nursery, writes) == {"update": 3}
@@ -144,7 +144,7 @@ def test_what_was_rewritten_is_undone_by_rewriting(nursery):
     assert nursery.values("image") == {f"web-{index}": 1 for index in range(3)}
     assert verbs(nursery, writes) == {"update": 3}
     assert group.rollout is not None
-    assert group.rollout.rollout.phase is Phase.ROLLED_BACK
+    assert group.rollout.rollout.phase is RolloutPhase.ROLLED_BACK
 
 
 def test_a_child_that_breaks_a_requirement_is_replaced_whatever_else_was_edited(nursery):

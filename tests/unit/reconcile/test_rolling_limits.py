@@ -18,10 +18,10 @@ from holdfast.reconcile.connections import WritableConnections
 from holdfast.reconcile.rate_limit import RateLimits as CallLimits
 from holdfast.rollouts.controller import IN_HAND
 from holdfast.rollouts.core import group_rollouts, rollout_steps
-from holdfast.rollouts.core.records import Phase
-from holdfast.rollouts.core.requirements import Asks, Debounce, Offer, Predicate
+from holdfast.rollouts.core.records import RolloutPhase
+from holdfast.rollouts.core.requirements import Asks, Debounce, Supply, Predicate
 from holdfast.rollouts.core.rollout_limits import RolloutLimits
-from holdfast.rollouts.core.templates import FieldClasses, Method, Mode
+from holdfast.rollouts.core.templates import FieldClasses, Method, RolloutMode
 from holdfast.store.governance import Pause
 from holdfast.store.transaction import GovernanceChanges, Transaction
 from tests.unit.reconcile.fixtures import declare
@@ -86,7 +86,7 @@ def test_so_many_slots_of_a_zone_are_at_work_at_once(nursery, amount, most):
     assert set(nursery.values("level").values()) == {2}
     assert watch.most == most
     assert group.rollout is not None
-    assert group.rollout.rollout.phase is Phase.COMPLETE
+    assert group.rollout.rollout.phase is RolloutPhase.COMPLETE
 
 
 def test_a_zone_of_one_slot_is_rolled_by_a_share_too(nursery):
@@ -306,7 +306,7 @@ def test_somebody_who_pauses_the_rollout_in_the_middle_of_a_pass_is_heard_before
     stopped(bench, lambda: now(say()))
     (group,) = rolled(bench, wanted)
     assert group.rollout is not None
-    assert group.rollout.rollout.phase is Phase.PAUSED
+    assert group.rollout.rollout.phase is RolloutPhase.PAUSED
     assert len(bench.live.writes) - writes <= 4, "what was begun is finished, and nothing else is begun"
     assert {each.state.value for each in group.children.values()} == {"ready"}, "no intent is left behind"
     ages = {each.first_seen for child in group.children.values() for each in child.findings}
@@ -417,7 +417,7 @@ def test_it_has_to_last_from_one_look_to_another_and_not_only_by_the_clock(nurse
 def test_of_offers_the_evidence_is_what_shows_them(nursery):
     catalogue = declare("catalogue", {"offers": ["small"]})
     nursery.declared = [catalogue]
-    offer = Offer(catalogue.address, ("offers",))
+    offer = Supply(catalogue.address, ("offers",))
     rule = Predicate("Gone", ("type",), Asks.OFFERED, (), offer, Debounce(2))
     wanted = template({"type": "large"}, 1, requirements=(rule,), limits=WIDE)
     asyncio.run(nursery.apply([catalogue]))
@@ -434,7 +434,7 @@ def test_of_offers_the_evidence_is_what_shows_them(nursery):
 # --- modes ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mode, is_counted", [(Mode.OBSERVE, False), (Mode.NOTIFY, True)])
+@pytest.mark.parametrize("mode, is_counted", [(RolloutMode.OBSERVE, False), (RolloutMode.NOTIFY, True)])
 def test_findings_are_kept_without_a_rollout_and_counted_only_where_somebody_is_to_be_told(nursery, mode, is_counted):
     rolled(nursery, template({"level": 1}, mode=mode))
     (group,) = rolled(nursery, template({"level": 2}, mode=mode))

@@ -15,11 +15,11 @@ from holdfast.errors import InputError
 from holdfast.model.write_result import WriteError, WriteFailure
 from holdfast.policy.selectors import LabelSelector, Operator, Requirement
 from holdfast.rollouts.core import group_rollouts
-from holdfast.rollouts.core.records import Phase
-from holdfast.rollouts.core.requirements import Asks, Offer, Predicate
+from holdfast.rollouts.core.records import RolloutPhase
+from holdfast.rollouts.core.requirements import Asks, Supply, Predicate
 from holdfast.rollouts.core.rollout_limits import OnHalt, RolloutLimits
 from holdfast.rollouts.core.template_groups import TemplateGroup
-from holdfast.rollouts.core.templates import FieldClasses, Gate, Method, Mode
+from holdfast.rollouts.core.templates import FieldClasses, HealthGate, Method, RolloutMode
 from holdfast.store.governance import Pause
 from holdfast.store.transaction import GovernanceChanges, RecordChanges, Transaction
 from holdfast.testing.memory import once
@@ -43,14 +43,14 @@ def test_children_are_born_with_stable_names_and_an_edit_rolls_them(nursery):
     assert {each.state.value for each in group.children.values()} == {"ready"}
     (group,) = rolled(nursery, template({"level": "debug"}))
     assert group.rollout is not None
-    assert group.rollout.rollout.phase is Phase.COMPLETE
+    assert group.rollout.rollout.phase is RolloutPhase.COMPLETE
     assert nursery.values("level") == {"web-0-r1": "debug", "web-1-r1": "debug", "web-2-r1": "debug"}
     writes = len(nursery.live.writes)
     rolled(nursery, template({"level": "debug"}))
     assert len(nursery.live.writes) == writes
 
 
-def phase(group) -> Phase:
+def phase(group) -> RolloutPhase:
     assert group.rollout is not None
     return group.rollout.rollout.phase
 
@@ -135,7 +135,7 @@ def test_a_child_that_breaks_a_predicate_again_is_told_and_not_made_for_ever(nur
 
 def test_what_is_still_offered_is_read_from_another_resource_and_an_empty_list_says_nothing(nursery):
     catalogue = declare("types", {"offers": ["small"]})
-    offer = Offer(catalogue.address, ("offers",))
+    offer = Supply(catalogue.address, ("offers",))
     rules = (Predicate("InstanceTypeNotFound", ("type",), Asks.OFFERED, offer=offer),)
     asyncio.run(nursery.apply([catalogue]))
     wanted = template({"type": "small"}, 2, requirements=rules)
@@ -184,7 +184,7 @@ def test_selected_children_keep_their_names_and_are_rewritten_in_waves(nursery):
     rolled(nursery, selecting({"level": "info"}))
     assert nursery.values("level") == {"a": "info", "b": "info"}
     (group,) = rolled(nursery, selecting({"level": "debug"}, limits=RolloutLimits(max_unavailable=1, canary=1)))
-    assert phase(group) is Phase.COMPLETE
+    assert phase(group) is RolloutPhase.COMPLETE
     assert nursery.values("level") == {"a": "debug", "b": "debug"}
     assert nursery.values("own") == {"a": "a", "b": "b"}
     assert [verb for verb, _, _ in nursery.live.writes] == ["create"] * 2 + ["update"] * 2
@@ -228,7 +228,7 @@ def test_24_two_owners_have_findings_of_their_own_and_either_rolls_the_children(
 
 
 def test_24_a_scheme_of_one_owner_that_changes_while_the_other_drifts_leaves_nothing_when_that_is_reverted(nursery):
-    held = {"mode": Mode.NOTIFY}
+    held = {"mode": RolloutMode.NOTIFY}
     rolled(nursery, *pooled({"taint": 1}, {"image": "a"}, **held))
     (group,) = rolled(nursery, *pooled({"taint": 2}, {"image": "a"}, **held))
     assert kinds(group) == {("web", "spec")}
@@ -255,7 +255,7 @@ def test_a_part_that_is_put_in_or_taken_out_is_an_edit_that_is_rolled_and_not_wr
         for _ in range(3):
             nursery.clock.advance(61.0)
             (group,) = rolled(nursery, wanted, part)
-        assert phase(group) is Phase.COMPLETE
+        assert phase(group) is RolloutPhase.COMPLETE
         assert set(nursery.values("image").values()) == {image}
 
 
@@ -283,14 +283,14 @@ def test_failures_halt_it_nothing_more_is_begun_and_a_person_resumes(nursery, me
     refuse(nursery, f"{verb} Thing/*")
     wanted = stopping({"level": "bad"}, method=method)
     group = rolled_often(nursery, wanted, 600.0)
-    assert phase(group) is Phase.HALTED
+    assert phase(group) is RolloutPhase.HALTED
     assert [value for value in nursery.values("level").values() if value == "bad"] == []
     nursery.live.faults.clear()
     asyncio.run(nursery.turn(wanted, group_rollouts.resumed))
     for _ in range(4):
         (group,) = rolled(nursery, wanted)
         nursery.clock.advance(600.0)
-    assert phase(group) is Phase.COMPLETE
+    assert phase(group) is RolloutPhase.COMPLETE
     assert set(nursery.values("level").values()) == {"bad"}
     assert len(nursery.names()) == 5
 
@@ -305,7 +305,7 @@ def test_a_bad_revision_is_rolled_back_by_itself_and_not_tried_again(nursery, me
     verb = "update" if method is Method.REWRITE else "create"
     nursery.live.faults.append(once(f"{verb} Thing/web-1*", WriteFailure(WriteError.TERMINAL, "no room")))
     group = rolled_often(nursery, wanted, 60.0)
-    assert phase(group) is Phase.ROLLED_BACK
+    assert phase(group) is RolloutPhase.ROLLED_BACK
     assert set(nursery.values("level").values()) == {"info"}
     assert len(nursery.names()) == 5
     writes = len(nursery.live.writes)
@@ -325,7 +325,7 @@ def test_a_complete_rollout_is_undone_and_stays_so_until_somebody_edits_or_resum
     asyncio.run(nursery.turn(wanted, group_rollouts.undone))
     for _ in range(2):
         (group,) = rolled(nursery, wanted)
-        assert phase(group) is Phase.ROLLED_BACK
+        assert phase(group) is RolloutPhase.ROLLED_BACK
         assert nursery.values("level") == {f"web-{i}-r2b": "info" for i in range(3)}
     (group,) = rolled(nursery, dataclasses.replace(wanted, replicas=4))
     assert nursery.values("level")["web-3"] == "info"
@@ -344,10 +344,10 @@ def test_a_new_edit_supersedes_and_children_are_not_replaced_twice(nursery):
     (group,) = rolled(nursery, template({"level": "info"}, 4, limits=limits))
     nursery.clock.advance(61.0)
     (group,) = rolled(nursery, template({"level": "info"}, 4, limits=limits))
-    assert phase(group) is Phase.COMPLETE
+    assert phase(group) is RolloutPhase.COMPLETE
     assert sorted(nursery.names()) == ["web-0-r2", "web-1", "web-2", "web-3"]
     files = asyncio.run(nursery.repository().rollouts("web"))
-    assert [each.rollout.phase for each in files] == [Phase.SUPERSEDED, Phase.COMPLETE]
+    assert [each.rollout.phase for each in files] == [RolloutPhase.SUPERSEDED, RolloutPhase.COMPLETE]
 
 
 def test_children_that_were_never_made_are_made_from_the_mended_template(nursery):
@@ -365,18 +365,18 @@ def test_children_that_were_never_made_are_made_from_the_mended_template(nursery
 def test_windows_holds_gates_and_pauses_hold_it_back(nursery):
     metric = declare("errors", {"rate": 9})
     asyncio.run(nursery.apply([metric]))
-    gate = Gate("errors", Predicate("errors", ("rate",), Asks.LT, (5,), Offer(metric.address, ())))
+    gate = HealthGate("errors", Predicate("errors", ("rate",), Asks.LT, (5,), Supply(metric.address, ())))
     limits = RolloutLimits(max_surge=1, canary=1)
     rolled(nursery, template({"level": "info"}, limits=limits))
     wanted = template({"level": "debug"}, limits=limits, gates=(gate,), holds={"web-2": math.inf})
     (group,) = rolled(nursery, wanted)
-    assert phase(group) is Phase.HALTED
+    assert phase(group) is RolloutPhase.HALTED
     nursery.live_thing("errors")["rate"] = 1
     asyncio.run(nursery.check([metric]))
     asyncio.run(nursery.turn(wanted, group_rollouts.resumed))
     (group,) = rolled(nursery, wanted)
     assert "web-2" in nursery.names()
-    assert phase(group) is Phase.PROGRESSING
+    assert phase(group) is RolloutPhase.PROGRESSING
     asyncio.run(
         nursery.store.commit(
             Transaction(governance=GovernanceChanges(pauses=[Pause("mem/Thing", "ada", "stop", nursery.clock.now())]))
@@ -386,7 +386,7 @@ def test_windows_holds_gates_and_pauses_hold_it_back(nursery):
     assert "web-2" in nursery.names()
     asyncio.run(nursery.store.commit(Transaction(governance=GovernanceChanges(resumed=["mem/Thing"]))))
     (group,) = rolled(nursery, dataclasses.replace(wanted, holds={}))
-    assert phase(group) is Phase.COMPLETE
+    assert phase(group) is RolloutPhase.COMPLETE
 
 
 def test_a_child_counts_as_ready_only_when_its_field_says_so(nursery):
@@ -457,7 +457,7 @@ def test_26_of_two_controllers_at_once_each_step_is_made_once(nursery):
         return (await nursery.look(wanted))[0]
 
     group = asyncio.run(both())
-    assert phase(group) is Phase.COMPLETE
+    assert phase(group) is RolloutPhase.COMPLETE
     assert nursery.values("level") == {f"web-{i}-r1": "debug" for i in range(6)}
     assert [verb for verb, _, _ in nursery.live.writes].count("create") == 12
 
@@ -512,7 +512,7 @@ def test_a_secret_in_clear_is_refused_before_anything_is_kept_and_a_reference_is
 def test_a_nonce_rolls_without_a_change(nursery):
     rolled(nursery, template({"level": "info"}))
     (group,) = rolled(nursery, template({"level": "info"}, nonce="monday"))
-    assert phase(group) is Phase.COMPLETE
+    assert phase(group) is RolloutPhase.COMPLETE
     assert nursery.names() == ["web-0-r1", "web-1-r1", "web-2-r1"]
 
 
@@ -522,7 +522,7 @@ def test_a_partition_stays_until_it_is_lowered_and_the_last_slots_are_meant(nurs
     (group,) = rolled(nursery, template({"level": "debug"}, 11, limits=limits))
     assert {name for name, level in nursery.values("level").items() if level == "info"} == {"web-9", "web-10"}
     (group,) = rolled(nursery, template({"level": "debug"}, 11, limits=dataclasses.replace(limits, partition=0)))
-    assert phase(group) is Phase.COMPLETE
+    assert phase(group) is RolloutPhase.COMPLETE
 
 
 def test_undo_goes_to_the_generation_that_is_named(nursery):
@@ -532,7 +532,7 @@ def test_undo_goes_to_the_generation_that_is_named(nursery):
     asyncio.run(nursery.turn(wanted, lambda group, now, who: group_rollouts.undone(group, now, who, 1)))
     (group,) = rolled(nursery, wanted)
     assert set(nursery.values("level").values()) == {1}
-    assert phase(group) is Phase.ROLLED_BACK
+    assert phase(group) is RolloutPhase.ROLLED_BACK
 
 
 def test_without_progress_until_the_deadline_it_halts_and_says_so(nursery):
@@ -545,7 +545,7 @@ def test_without_progress_until_the_deadline_it_halts_and_says_so(nursery):
     assert group.rollout.due_at > nursery.clock.now()
     nursery.clock.advance(601.0)
     (group,) = rolled(nursery, wanted)
-    assert phase(group) is Phase.HALTED
+    assert phase(group) is RolloutPhase.HALTED
     assert "no progress for 601 s" in group.rollout.rollout.why
     assert {"web-0", "web-1"} <= set(nursery.names()), "the old child stays while the new one is not ready"
 

@@ -14,8 +14,8 @@ from holdfast.policy.selectors import LabelSelector, Operator, Requirement
 from holdfast.rollouts import serialization
 from holdfast.rollouts.core.revisions import Unstamped
 from holdfast.compat.karpenter.option1 import NODEPOOL
-from holdfast.rollouts.core.records import Phase
-from holdfast.rollouts.core.templates import Compatibility, FieldClasses, Method, Mode, Stamping, Template
+from holdfast.rollouts.core.records import RolloutPhase
+from holdfast.rollouts.core.templates import Compatibility, FieldClasses, Method, RolloutMode, Stamping, Template
 from holdfast.store.transaction import RecordChanges, Transaction
 from tests.unit.reconcile.fixtures import declare
 from tests.unit.reconcile.group_fixtures import Nursery, template
@@ -139,7 +139,7 @@ def test_option_1_without_a_change_of_version_rolls_as_the_original_does():
     ]
     assert set(nursery.values("level").values()) == {"debug"}
     assert group.rollout is not None
-    assert group.rollout.rollout.phase is Phase.COMPLETE
+    assert group.rollout.rollout.phase is RolloutPhase.COMPLETE
 
 
 # --- stamps on the live children --------------------------------------------------------------------------------------
@@ -194,14 +194,14 @@ def test_23_the_stamps_of_children_without_a_record_are_read_and_bind_them_or_le
 
 def test_27_first_seen_outlives_an_upgrade():
     nursery = Nursery()
-    rolled(nursery, template({"level": "info"}, mode=Mode.NOTIFY))
-    (group,) = rolled(nursery, template({"level": "debug"}, mode=Mode.NOTIFY))
+    rolled(nursery, template({"level": "info"}, mode=RolloutMode.NOTIFY))
+    (group,) = rolled(nursery, template({"level": "debug"}, mode=RolloutMode.NOTIFY))
     seen = {each.first_seen for child in group.children.values() for each in child.findings}
     nursery.clock.advance(1000.0)
     upgrade = FieldClasses(behavioural=frozenset({("unrelated",)}))
-    (group,) = rolled(nursery, template({"level": "debug"}, mode=Mode.NOTIFY, fields=upgrade))
+    (group,) = rolled(nursery, template({"level": "debug"}, mode=RolloutMode.NOTIFY, fields=upgrade))
     assert {each.first_seen for child in group.children.values() for each in child.findings} == seen
-    (group,) = rolled(nursery, template({"level": "info"}, mode=Mode.NOTIFY, fields=upgrade))
+    (group,) = rolled(nursery, template({"level": "info"}, mode=RolloutMode.NOTIFY, fields=upgrade))
     assert kinds(group) == set()
 
 
@@ -260,7 +260,7 @@ def test_33_random_edits_releases_births_and_crashes_agree_with_the_oracle_throu
     for bits, version, more, crash_at in looks:
         ignored = frozenset((name,) for name in "xfg" if name not in SEEN[version])
         content = dict(zip("xfg", bits, strict=True))
-        wanted = template(content, len(children) + more, mode=Mode.NOTIFY, fields=FieldClasses(behavioural=ignored))
+        wanted = template(content, len(children) + more, mode=RolloutMode.NOTIFY, fields=FieldClasses(behavioural=ignored))
         if not epochs or epochs[-1][0] != version:
             epochs.append((version, bits if recorded is None else recorded))
         recorded, left = bits, crash_at

@@ -10,7 +10,7 @@ import pytest
 from holdfast.reconcile import serialize, upgrade_check
 from holdfast.reconcile.connections import Connections
 from holdfast.reconcile.resolve import ResourceResolver
-from holdfast.rollouts.core.templates import FieldClasses, Mode
+from holdfast.rollouts.core.templates import FieldClasses, RolloutMode
 from holdfast.store.transaction import Transaction
 from tests.unit.reconcile.fixtures import Bench, declare
 from tests.unit.reconcile.group_fixtures import Nursery, template
@@ -104,7 +104,7 @@ def test_rules_that_cannot_be_read_would_make_it_unknown(bench):
 )
 def test_children_are_rehearsed_by_what_their_template_said_then(fields, edited, changed):
     nursery = Nursery()
-    wanted = template({"level": "info"}, mode=Mode.NOTIFY)
+    wanted = template({"level": "info"}, mode=RolloutMode.NOTIFY)
     asyncio.run(nursery.roll(wanted))
     if edited:
         wanted = dataclasses.replace(wanted, content={"level": "debug"})

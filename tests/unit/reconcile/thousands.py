@@ -26,7 +26,7 @@ from holdfast.model.write_result import WriteError, WriteFailure
 from holdfast.policy.budgets import Percent
 from holdfast.rollouts import serialization
 from holdfast.rollouts.core import group_rollouts
-from holdfast.rollouts.core.records import Phase
+from holdfast.rollouts.core.records import RolloutPhase
 from holdfast.rollouts.core.rollout_limits import RolloutLimits
 from holdfast.rollouts.core.templates import Template
 from holdfast.store.sqlite.store import SqliteStore
@@ -152,9 +152,9 @@ async def main(folder: Path, start: float, level: str) -> None:
     while True:
         (group,) = (await nursery.roll(wanted(level))).groups
         file = group.rollout
-        if file is None or file.rollout.phase is Phase.COMPLETE:
+        if file is None or file.rollout.phase is RolloutPhase.COMPLETE:
             break
-        if file.rollout.phase is Phase.HALTED:
+        if file.rollout.phase is RolloutPhase.HALTED:
             await nursery.turn(wanted(level), group_rollouts.resumed)
         nursery.clock.advance(30.0)
     left = Counter(each.state.value for each in group.children.values())

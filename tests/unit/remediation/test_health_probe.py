@@ -9,7 +9,7 @@ import sys
 import aiohttp.web
 import pytest
 
-from holdfast.remediation.core.health import Answer
+from holdfast.remediation.core.health import ProbeAnswer
 from holdfast.remediation.core.rules import CommandProbe, HttpProbe, ProbeSpec, TcpProbe
 from holdfast.remediation.probes import health_probe
 
@@ -25,7 +25,7 @@ def free_port():
 
 
 @pytest.mark.parametrize(
-    "status, wanted, answer", [(200, 200, Answer.PASSED), (503, 200, Answer.FAILED), (401, 401, Answer.PASSED)]
+    "status, wanted, answer", [(200, 200, ProbeAnswer.PASSED), (503, 200, ProbeAnswer.FAILED), (401, 401, ProbeAnswer.PASSED)]
 )
 def test_http(status, wanted, answer):
     async def main():
@@ -46,25 +46,25 @@ def test_http(status, wanted, answer):
         finally:
             await runner.cleanup()
 
-    assert asyncio.run(main()) == [answer, Answer.PASSED]
+    assert asyncio.run(main()) == [answer, ProbeAnswer.PASSED]
 
 
 def test_what_does_not_answer_is_not_well():
     port = free_port()
-    assert run(HttpProbe("web", f"http://127.0.0.1:{port}/", timeout=2.0)) is Answer.FAILED
-    assert run(TcpProbe("port", "127.0.0.1", port, timeout=2.0)) is Answer.FAILED
+    assert run(HttpProbe("web", f"http://127.0.0.1:{port}/", timeout=2.0)) is ProbeAnswer.FAILED
+    assert run(TcpProbe("port", "127.0.0.1", port, timeout=2.0)) is ProbeAnswer.FAILED
 
 
 def test_an_address_that_is_none_says_nothing_about_the_target():
-    assert run(HttpProbe("web", "http://[x/")) is Answer.UNKNOWN
+    assert run(HttpProbe("web", "http://[x/")) is ProbeAnswer.UNKNOWN
 
 
 @pytest.mark.parametrize(
     "code, timeout, answer",
     [
-        ("raise SystemExit(0)", 20.0, Answer.PASSED),
-        ("raise SystemExit(3)", 20.0, Answer.FAILED),
-        ("import threading; threading.Event().wait()", 0.2, Answer.FAILED),
+        ("raise SystemExit(0)", 20.0, ProbeAnswer.PASSED),
+        ("raise SystemExit(3)", 20.0, ProbeAnswer.FAILED),
+        ("import threading; threading.Event().wait()", 0.2, ProbeAnswer.FAILED),
     ],
 )
 def test_a_command_says_so_by_its_exit_code_in_time(code, timeout, answer, tmp_path):
@@ -73,4 +73,4 @@ def test_a_command_says_so_by_its_exit_code_in_time(code, timeout, answer, tmp_p
 
 
 def test_a_command_that_is_not_there_says_nothing_about_the_target(tmp_path):
-    assert run(CommandProbe("own", ("./no-such-program",), str(tmp_path))) is Answer.UNKNOWN
+    assert run(CommandProbe("own", ("./no-such-program",), str(tmp_path))) is ProbeAnswer.UNKNOWN

@@ -15,7 +15,7 @@ from holdfast.cli import atomic_write
 from holdfast.errors import InputError
 from holdfast.manifests import loader
 from holdfast.metrics import store_samples
-from holdfast.metrics.families import Family, Sort
+from holdfast.metrics.families import Family, MetricType
 from holdfast.reconcile.clock import SystemClock
 from holdfast.rollouts.core.templates import Template
 from holdfast.store.sqlite.store import SqliteStore
@@ -126,11 +126,11 @@ def _metric(family: Family) -> Metric:
     meter = family.meter
     made: metrics_core.GaugeMetricFamily | metrics_core.CounterMetricFamily | metrics_core.InfoMetricFamily
     match meter.sort:
-        case Sort.GAUGE:
+        case MetricType.GAUGE:
             made = metrics_core.GaugeMetricFamily(meter.name, meter.text, labels=meter.labels)
-        case Sort.COUNTER:
+        case MetricType.COUNTER:
             made = metrics_core.CounterMetricFamily(meter.name, meter.text, labels=meter.labels)
-        case Sort.INFO:
+        case MetricType.INFO:
             made = metrics_core.InfoMetricFamily(meter.name.removesuffix("_info"), meter.text)
             for labels in family.values:
                 made.add_metric((), dict(zip(meter.labels, labels, strict=True)))

@@ -18,14 +18,14 @@ from holdfast.model.address import Address
 from holdfast.policy import durations
 from holdfast.remediation import attempt_history, controller, repository
 from holdfast.remediation.core.alerts import Signal
-from holdfast.remediation.core.state import Reason
+from holdfast.remediation.core.state import EndReason
 from holdfast.remediation.core.audit_events import Workflow
-from holdfast.remediation.core.state_hash import Unread
-from holdfast.remediation.core.records import Ending, Record
-from holdfast.remediation.intake import Announcement, Refused
+from holdfast.remediation.core.state_hash import StateUnknown
+from holdfast.remediation.core.records import RemediationEnding, RemediationRecord
+from holdfast.remediation.intake import Announcement, RemediationRefused
 
 _FORMATS = ("table", "json", "yaml")
-_ENDINGS = {"completed": Ending.COMPLETED, "failed": Ending.FAILED, "not-executed": Ending.NOT_EXECUTED}
+_ENDINGS = {"completed": RemediationEnding.COMPLETED, "failed": RemediationEnding.FAILED, "not-executed": RemediationEnding.NOT_EXECUTED}
 
 
 @click.group("remediation")
@@ -75,7 +75,7 @@ def start_command(target: str, output_: str, **rest: Any) -> int:
             item = await assessment_task.remembered(session, world, item)
             try:
                 record = await assessment_task.announcer(session, world).start(item, order)
-            except Refused as error:
+            except RemediationRefused as error:
                 console.warn(f"refused: {error}", f"  what was tried: holdfast remediations {target}")
                 return exit_codes.BLOCKED
         if console.structured(output_, attempt_history.record_as_json(record)):
@@ -206,13 +206,13 @@ def assess_command(
     return run(main)
 
 
-def _code(told: Sequence[Record], least: float) -> int:
+def _code(told: Sequence[RemediationRecord], least: float) -> int:
     flags = 0
     for record in told:
         state = record.assessment
         if state is None or state.score is None:
             flags |= exit_codes.INCOMPLETE
-        elif state.reason is Reason.SPEC_DRIFT:
+        elif state.reason is EndReason.SPEC_DRIFT:
             flags |= exit_codes.DRIFTED
         elif state.score < least:
             flags |= exit_codes.BLOCKED
@@ -282,9 +282,9 @@ def remediations_command(target: str | None, offline: bool, output_: str, **rest
     return run(main if target else listed)
 
 
-async def _account(session: Session, address: Address, *, offline: bool) -> attempt_history.Account:
+async def _account(session: Session, address: Address, *, offline: bool) -> attempt_history.AttemptHistory:
     if offline:
-        return await attempt_history.account(session.store, str(address), Unread("not looked at"), session.clock.now())
+        return await attempt_history.account(session.store, str(address), StateUnknown("not looked at"), session.clock.now())
     async with session.world() as world:
         item = await assessment_task.Preparing(session, world).needed(address)
         announcer = assessment_task.announcer(session, world)

@@ -20,7 +20,7 @@ from holdfast.model.json import Json
 from holdfast.policy import did_you_mean
 from holdfast.rollouts import child_status
 from holdfast.rollouts.core import group_rollouts, rollout_steps
-from holdfast.rollouts.core.records import OVER, Phase
+from holdfast.rollouts.core.records import OVER, RolloutPhase
 from holdfast.rollouts.core.template_groups import RolloutRecord, TemplateGroup
 from holdfast.rollouts.repository import Batch, RolloutRepository
 from holdfast.store.records import VersionConflict
@@ -161,7 +161,7 @@ def pause_command(name: str, why: str, **rest: Any) -> int:
         file, who = group.rollout, _who()
         if file is None or file.rollout.phase in OVER:
             return None, "there is no rollout under way"
-        if file.rollout.phase is Phase.PAUSED:
+        if file.rollout.phase is RolloutPhase.PAUSED:
             return None, f"it is paused already: {file.rollout.why}"
         told = f"paused by {who}{': ' + why if why else ''}"
         return replace(file, rollout=rollout_steps.pause(file.rollout, told), who=who), ""

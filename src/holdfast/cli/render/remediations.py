@@ -10,22 +10,22 @@ from holdfast.cli.render.times import ago
 from holdfast.reconcile.action_result import ActionOutcome
 from holdfast.reconcile.report import RunReport
 from holdfast.remediation import own_corrections
-from holdfast.remediation.attempt_history import Account, Told
-from holdfast.remediation.core.state_hash import Sighted
-from holdfast.remediation.core.past_attempts import Effect, Match
-from holdfast.remediation.core.records import Record, Undo
-from holdfast.remediation.core.state import Phase, State
+from holdfast.remediation.attempt_history import AttemptHistory, AssessedAttempt
+from holdfast.remediation.core.state_hash import StateHash
+from holdfast.remediation.core.past_attempts import AttemptEffect, StateMatch
+from holdfast.remediation.core.records import RemediationRecord, Undo
+from holdfast.remediation.core.state import AssessmentPhase, AssessmentState
 
 _HASH = re.compile(r"sha256:[0-9a-f]{64}")
-_COLOUR = {Effect.GOOD: "green", Effect.MODERATE: "yellow", Effect.POOR: "red", Effect.NOT_HELD: "magenta"}
+_COLOUR = {AttemptEffect.GOOD: "green", AttemptEffect.MODERATE: "yellow", AttemptEffect.POOR: "red", AttemptEffect.NOT_HELD: "magenta"}
 _MATCH = {
-    Match.BEFORE: "the target is back in the state it found",
-    Match.AFTER: "the target is in the state it left",
-    Match.NONE: "the target is in another state now",
+    StateMatch.BEFORE: "the target is back in the state it found",
+    StateMatch.AFTER: "the target is in the state it left",
+    StateMatch.NONE: "the target is in another state now",
 }
 
 
-def show_record(record: Record, now: float) -> None:
+def show_record(record: RemediationRecord, now: float) -> None:
     """Print one remediation in a line or two."""
     action = record.workflow.action_type or record.source.value
     head = console.styled(record.correlation_id, bold=True)
@@ -34,14 +34,14 @@ def show_record(record: Record, now: float) -> None:
         console.line(f"  undo {record.undo.value}: {record.undo_note}", fg="yellow")
 
 
-def status(record: Record, now: float) -> str:
+def status(record: RemediationRecord, now: float) -> str:
     """Say how far a remediation has come."""
     state = record.assessment
     if record.is_open and state is None:
         return "under way"
     if state is None:
         return "not assessed"
-    if state.phase is Phase.FAILED:
+    if state.phase is AssessmentPhase.FAILED:
         return f"cannot be assessed: {state.message}"
     if state.reason is None:
         return f"{state.phase.value.replace('_', ' ')}, known {ago(state.timing.deadline, now)} at the latest"
@@ -53,7 +53,7 @@ def _shortened(found: re.Match[str]) -> str:
     return f"{found[0][:19]}…"
 
 
-def score(state: State) -> str:
+def score(state: AssessmentState) -> str:
     """Write a score; none is not 0."""
     return "none" if state.score is None else f"{state.score:.2f}"
 
@@ -66,7 +66,7 @@ def show_begun(report: RunReport) -> None:
         console.line(f"{what} assessed by a running watch, or: holdfast remediation assess --wait", fg="bright_black")
 
 
-def show_details(record: Record) -> None:
+def show_details(record: RemediationRecord) -> None:
     """Print what is known of one remediation."""
     state = record.assessment
     console.line(f"  state before: {record.pre.hash if record.pre is not None else record.pre_note or 'not known'}")
@@ -83,7 +83,7 @@ def show_details(record: Record) -> None:
         console.line(f"  {one.type.value} {one.status.value} ({one.reason}){said}", fg="bright_black")
 
 
-def show_all(found: Sequence[Record], now: float) -> None:
+def show_all(found: Sequence[RemediationRecord], now: float) -> None:
     """Print a table of remediations."""
     rows = [
         (
@@ -99,10 +99,10 @@ def show_all(found: Sequence[Record], now: float) -> None:
     console.table(("remediation", "when", "target", "action", "alert", "assessment"), rows)
 
 
-def show(account: Account, now: float) -> None:
+def show(account: AttemptHistory, now: float) -> None:
     """Print what was tried on a target."""
     today = account.today
-    known = today.hash if isinstance(today, Sighted) else f"not known ({today.detail})"
+    known = today.hash if isinstance(today, StateHash) else f"not known ({today.detail})"
     console.line(f"{account.target}: today's state is {known}", bold=True)
     for told in account.told:
         _show_told(told, now)
@@ -123,7 +123,7 @@ def show(account: Account, now: float) -> None:
         console.line(f"Another one would be refused: {account.refusal}.", fg="red")
 
 
-def _show_told(told: Told, now: float) -> None:
+def _show_told(told: AssessedAttempt, now: float) -> None:
     record = told.record
     is_over = told.past.reason is not None
     effect = told.effect.value if is_over else "under way"

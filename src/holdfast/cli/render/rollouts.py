@@ -12,27 +12,27 @@ from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.rollouts.core import dry_run, group_findings, group_rollouts, group_views, rollout_steps, template_groups
 from holdfast.rollouts.core.dry_run import Preview
-from holdfast.rollouts.core.records import OVER, Phase
-from holdfast.rollouts.core.slots import State
+from holdfast.rollouts.core.records import OVER, RolloutPhase
+from holdfast.rollouts.core.slots import ChildState
 from holdfast.rollouts.core.template_findings import TemplateFinding
-from holdfast.rollouts.core.template_groups import ChildFile, RolloutRecord, TemplateGroup
-from holdfast.rollouts.core.templates import Mode
+from holdfast.rollouts.core.template_groups import ChildRecord, RolloutRecord, TemplateGroup
+from holdfast.rollouts.core.templates import RolloutMode
 
 _COLOUR: Final = {
-    Phase.COMPLETE: "green",
-    Phase.HALTED: "red",
-    Phase.PAUSED: "cyan",
-    Phase.ROLLED_BACK: "magenta",
-    Phase.SUPERSEDED: "bright_black",
+    RolloutPhase.COMPLETE: "green",
+    RolloutPhase.HALTED: "red",
+    RolloutPhase.PAUSED: "cyan",
+    RolloutPhase.ROLLED_BACK: "magenta",
+    RolloutPhase.SUPERSEDED: "bright_black",
 }
 _MOST_WAVES: Final = 12
 
 
 def up_to_date(group: TemplateGroup) -> tuple[int, int]:
     """Return how many children are what the declarations ask for, and how many there are."""
-    living = [each for each in group.children.values() if each.state is not State.GONE]
+    living = [each for each in group.children.values() if each.state is not ChildState.GONE]
     fine = sum(
-        template_groups.fits(group, each, group.current) is True and each.state is State.READY for each in living
+        template_groups.fits(group, each, group.current) is True and each.state is ChildState.READY for each in living
     )
     return fine, len(living)
 
@@ -67,7 +67,7 @@ def show(
     wanted = f" of {group.template.replicas} wanted" if group.template.replicas not in (None, total) else ""
     console.line(f"  {name}  revision {group.lead.record.current}, {fine}/{total} children up to date{wanted}")
     file = group.rollout
-    if file is not None and (everything or file.rollout.phase is not Phase.COMPLETE):
+    if file is not None and (everything or file.rollout.phase is not RolloutPhase.COMPLETE):
         console.line(f"      {rollout_text(file)}", fg=_COLOUR.get(file.rollout.phase, "yellow"))
     found = preview(group, now)
     if found is not None:
@@ -76,7 +76,7 @@ def show(
         console.line(f"      waits: {text}", fg="bright_black")
     for text in finding_lines(group):
         console.line(f"      {text}", fg="bright_black")
-    if group.template.mode is not Mode.ENFORCE:
+    if group.template.mode is not RolloutMode.ENFORCE:
         console.line(f"      mode {group.template.mode}: nothing is rolled", fg="bright_black")
 
 
@@ -159,7 +159,7 @@ def as_json(group: TemplateGroup, now: float, unready: Sequence[Address] = (), t
     }
 
 
-def findings_as_json(child: ChildFile) -> list[Json]:
+def findings_as_json(child: ChildRecord) -> list[Json]:
     """Return what is found about a child, for programs."""
     return [
         {
@@ -203,11 +203,11 @@ def is_news(group: TemplateGroup) -> bool:
 
 def is_acting(group: TemplateGroup) -> bool:
     """Tell whether something is to be rolled, or waits for somebody to allow that: for exit codes."""
-    if group.template.mode is Mode.OBSERVE:
+    if group.template.mode is RolloutMode.OBSERVE:
         return False
     return group.is_rolling or any(group_findings.wanting(group, each) for each in group.children.values())
 
 
 def is_stuck(group: TemplateGroup) -> bool:
     """Tell whether somebody has to act: for exit codes."""
-    return group.rollout is not None and group.rollout.rollout.phase in {Phase.HALTED, Phase.PAUSED}
+    return group.rollout is not None and group.rollout.rollout.phase in {RolloutPhase.HALTED, RolloutPhase.PAUSED}

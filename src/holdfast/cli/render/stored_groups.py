@@ -10,17 +10,17 @@ from holdfast.cli.render.times import ago
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.rollouts import serialization
-from holdfast.rollouts.core.template_groups import ChildFile
+from holdfast.rollouts.core.template_groups import ChildRecord
 from holdfast.store.protocol import Store
 
 
-async def child_of(store: Store, address: Address) -> tuple[str, ChildFile] | None:
+async def child_of(store: Store, address: Address) -> tuple[str, ChildRecord] | None:
     """Return the template that leads a child, and what is kept of it; None for what is no child."""
     record = await store.record(serialization.CHILDREN, str(address))
     return None if record is None else (record.owner, serialization.child_of(record))
 
 
-def show_child(owner: str, child: ChildFile, now: float) -> None:
+def show_child(owner: str, child: ChildRecord, now: float) -> None:
     """Print what a child comes from, how it stands to each owner, and since when."""
     made_from = ", ".join(
         f"{name} revision {birth.revision or 'unknown'} (regime {birth.regime})" for name, birth in child.births.items()
@@ -35,7 +35,7 @@ def show_child(owner: str, child: ChildFile, now: float) -> None:
         console.line(f"  ~ {text}", fg="yellow")
 
 
-def child_as_json(owner: str, child: ChildFile) -> dict[str, Json]:
+def child_as_json(owner: str, child: ChildRecord) -> dict[str, Json]:
     """Return the same for programs."""
     return {
         "template": owner,

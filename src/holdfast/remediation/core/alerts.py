@@ -34,7 +34,7 @@ class Signal:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class AlertListing:
     """The answer of Alertmanager; None for alerts that could not be listed."""
 
     alerts: Sequence[Alert] | None
@@ -47,7 +47,7 @@ def filters(signal: Signal) -> tuple[str, ...]:
     return labels.matchers({**signal.labels, "alertname": signal.name})
 
 
-def assess(signal: Signal, listing: Listing, since_seconds: float) -> Measurement:
+def assess(signal: Signal, listing: AlertListing, since_seconds: float) -> Measurement:
     """Score 0.0 while the alert fires, silenced or not, and 1.0 once it has gone; no answer where neither is known."""
     if not signal.name:
         return measurements.unanswered("the remediation names no alert")
@@ -68,7 +68,7 @@ def _is_ours(alert: Alert, signal: Signal) -> bool:
     return all(alert.labels.get(name) == value for name, value in wanted.items() if value)
 
 
-def _is_stale(alert: Alert, listing: Listing) -> bool:
+def _is_stale(alert: Alert, listing: AlertListing) -> bool:
     """Say whether an alert is about a pod that no longer exists; one that names no pod always counts."""
     pod = alert.labels.get("pod")
     return bool(pod) and listing.live_pods is not None and pod not in listing.live_pods

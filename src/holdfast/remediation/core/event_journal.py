@@ -10,18 +10,18 @@ from collections.abc import Iterator
 
 from holdfast.remediation.core import events
 from holdfast.remediation.core.events import Ending, Event, EventType
-from holdfast.remediation.core.state import Phase, State
+from holdfast.remediation.core.state import AssessmentPhase, AssessmentState
 
 
-def between(old: State, new: State, now: float) -> tuple[Event, ...]:
+def between(old: AssessmentState, new: AssessmentState, now: float) -> tuple[Event, ...]:
     """Return the events of one step, in the order a reader expects them."""
     return tuple(_told(old, new, now))
 
 
-def _told(old: State, new: State, now: float) -> Iterator[Event]:
-    if new.phase is Phase.FAILED:
+def _told(old: AssessmentState, new: AssessmentState, now: float) -> Iterator[Event]:
+    if new.phase is AssessmentPhase.FAILED:
         return  # without a correlation id there is nothing an event could be about
-    if old.phase is Phase.PENDING and new.phase is not Phase.PENDING:
+    if old.phase is AssessmentPhase.PENDING and new.phase is not AssessmentPhase.PENDING:
         yield events.scheduled(new.remediation, new.windows, new.timing, now)
     if old.baseline is None and new.baseline is not None:
         yield events.hash_computed(new.remediation, new.baseline, now)
@@ -31,7 +31,7 @@ def _told(old: State, new: State, now: float) -> Iterator[Event]:
         yield events.completed(new.remediation, ending, now)
 
 
-def _components(old: State, new: State, now: float) -> Iterator[Event]:
+def _components(old: AssessmentState, new: AssessmentState, now: float) -> Iterator[Event]:
     done = new.remediation
     is_told = new.health_revisions > old.health_revisions
     if new.health is not None and is_told and (new.health.score is not None or new.health_revisions > 1):
@@ -44,7 +44,7 @@ def _components(old: State, new: State, now: float) -> Iterator[Event]:
         yield events.component(EventType.METRICS_ASSESSED, done, new.metrics, now)
 
 
-def _assessed(state: State) -> list[str]:
+def _assessed(state: AssessmentState) -> list[str]:
     found = {
         "hash": state.baseline is not None,
         "health": state.health is not None,

@@ -75,7 +75,7 @@ def _checks(seen: Workload) -> dict[str, Json]:
     }
 
 
-class Answer(Enum):
+class ProbeAnswer(Enum):
     """What a generic probe said; a probe that could not be run said nothing."""
 
     PASSED = "passed"
@@ -88,19 +88,19 @@ class Probe:
     """The result of one generic probe."""
 
     name: str
-    answer: Answer
+    answer: ProbeAnswer
 
 
 def assess_probes(probes: Sequence[Probe]) -> Measurement:
     """Score generic probes as pods are: all pass, some pass, none does. One that is unknown leaves all open."""
     if not probes:
         return measurements.not_applicable("no probe is declared for the target")
-    unknown = [probe.name for probe in probes if probe.answer is Answer.UNKNOWN]
+    unknown = [probe.name for probe in probes if probe.answer is ProbeAnswer.UNKNOWN]
     if unknown:
         return measurements.unanswered(f"could not be run: {', '.join(unknown)}")
-    passed = sum(probe.answer is Answer.PASSED for probe in probes)
+    passed = sum(probe.answer is ProbeAnswer.PASSED for probe in probes)
     score = 1.0 if passed == len(probes) else 0.5 if passed else 0.0
-    payload = {"health_checks": {probe.name: probe.answer is Answer.PASSED for probe in probes}}
+    payload = {"health_checks": {probe.name: probe.answer is ProbeAnswer.PASSED for probe in probes}}
     return measurements.scored(score, f"{passed}/{len(probes)} probes passed", payload)
 
 

@@ -28,7 +28,7 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class MetricChange:
     """One metric before and after; both finite."""
 
     name: str
@@ -46,7 +46,7 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class ComparedSpan:
     """The two stretches of time that are compared: up to the remediation, and from when it had settled up to now."""
 
     remediated_at: float
@@ -55,7 +55,7 @@ class Span:
     window: float = WINDOW
 
 
-def compare(name: str, answer: Sequence[Series] | None, span: Span, *, lower_is_better: bool) -> Change | Skipped:
+def compare(name: str, answer: Sequence[Series] | None, span: ComparedSpan, *, lower_is_better: bool) -> MetricChange | Skipped:
     """Compare the one series of an answer with itself; None for a query that failed."""
     if answer is None:
         return Skipped(name, "the query failed")
@@ -66,7 +66,7 @@ def compare(name: str, answer: Sequence[Series] | None, span: Span, *, lower_is_
     after = _median(answer[0], max(span.settled_at, span.now - span.window), span.now)
     if before is None or after is None:
         return Skipped(name, f"no sample {'before' if before is None else 'after'} the remediation")
-    return Change(name, before, after, lower_is_better)
+    return MetricChange(name, before, after, lower_is_better)
 
 
 def _median(series: Series, begin: float, end: float) -> float | None:
@@ -74,7 +74,7 @@ def _median(series: Series, begin: float, end: float) -> float | None:
     return statistics.median_low(values) if values else None
 
 
-def improvement(change: Change) -> float:
+def improvement(change: MetricChange) -> float:
     """Return by which part of itself a metric got better, from 0 to 1; getting worse and staying the same are 0.
 
     From nothing there is no part: more of what should be high is 1, more of what should be low is 0.
@@ -86,10 +86,10 @@ def improvement(change: Change) -> float:
     return measurements.clamped(better / abs(before)) or 0.0
 
 
-def assess(found: Sequence[Change | Skipped]) -> Measurement:
+def assess(found: Sequence[MetricChange | Skipped]) -> Measurement:
     """Score the plain mean of the metrics that say something; with none there is no answer yet."""
     usable = [
-        one for one in found if isinstance(one, Change) and math.isfinite(one.before) and math.isfinite(one.after)
+        one for one in found if isinstance(one, MetricChange) and math.isfinite(one.before) and math.isfinite(one.after)
     ]
     if not usable:
         why = "; ".join(f"{one.name}: {one.why}" for one in found if isinstance(one, Skipped))
@@ -101,7 +101,7 @@ def assess(found: Sequence[Change | Skipped]) -> Measurement:
     return measurements.scored(mean, details, {"metric_deltas": _deltas(usable)})
 
 
-def _deltas(usable: Sequence[Change]) -> dict[str, Json]:
+def _deltas(usable: Sequence[MetricChange]) -> dict[str, Json]:
     out: dict[str, Json] = {}
     for one in usable:
         out[f"{one.name}_before"] = one.before

@@ -10,24 +10,24 @@ from holdfast.remediation.core import scoring
 from holdfast.remediation.core import state as states
 from holdfast.remediation.core.end_reasons import Flags, Progress, Reason
 from holdfast.remediation.core.measurements import Measurement
-from holdfast.remediation.core.state import Condition, ConditionType, Phase, State
+from holdfast.remediation.core.state import AssessmentCondition, AssessmentConditionType, AssessmentPhase, AssessmentState
 
 
-def is_decaying(state: State) -> bool:
+def is_decaying(state: AssessmentState) -> bool:
     """Tell whether an alert fires on though all else is well."""
     return state.decay is not None and state.alerts is None
 
 
-def decay_condition(status: Truth, reason: str, now: float) -> Condition:
+def decay_condition(status: Truth, reason: str, now: float) -> AssessmentCondition:
     """Say whether an alert decays."""
-    return Condition(ConditionType.ALERT_DECAY_DETECTED, status, reason, "", now)
+    return AssessmentCondition(AssessmentConditionType.ALERT_DECAY_DETECTED, status, reason, "", now)
 
 
-def shortcomings(state: State, flags: Flags) -> str:
+def shortcomings(state: AssessmentState, flags: Flags) -> str:
     """Say what the ending has to do without."""
     names = ("health", "alerts", "metrics")
     missing = [name for name, one in zip(names, flags.progress, strict=True) if one is Progress.MISSING]
-    integrity = state.condition(ConditionType.SPEC_INTEGRITY)
+    integrity = state.condition(AssessmentConditionType.SPEC_INTEGRITY)
     is_unsure = integrity is not None and integrity.status is Truth.UNKNOWN
     found = (
         f"not measured: {', '.join(missing)}" if missing else "",
@@ -43,9 +43,9 @@ def progress(found: Measurement | None, *, is_wanted: bool) -> Progress:
     return Progress.MISSING if found is None else Progress.DONE
 
 
-def drifted(state: State, message: str, now: float) -> State:
+def drifted(state: AssessmentState, message: str, now: float) -> AssessmentState:
     """End an assessment whose target is not what the remediation left."""
-    broken = Condition(ConditionType.SPEC_INTEGRITY, Truth.FALSE, "SpecDrifted", message, now)
+    broken = AssessmentCondition(AssessmentConditionType.SPEC_INTEGRITY, Truth.FALSE, "SpecDrifted", message, now)
     return completed(states.stating(state, (broken,)), Reason.SPEC_DRIFT, message, now)
 
 
@@ -60,26 +60,26 @@ _COMPLETE_REASONS: Final = {
 }
 
 
-def completed(state: State, reason: Reason, message: str, now: float) -> State:
+def completed(state: AssessmentState, reason: Reason, message: str, now: float) -> AssessmentState:
     """End an assessment for a reason."""
     scores = [None if one is None else one.score for one in (state.health, state.alerts, state.metrics)]
     new = replace(
         state,
-        phase=Phase.COMPLETED,
+        phase=AssessmentPhase.COMPLETED,
         reason=reason,
         score=scoring.overall(reason, *scores),
         completed_at=now,
         message=message,
     )
-    complete = Condition(ConditionType.ASSESSMENT_COMPLETE, Truth.TRUE, _COMPLETE_REASONS[reason], message, now)
+    complete = AssessmentCondition(AssessmentConditionType.ASSESSMENT_COMPLETE, Truth.TRUE, _COMPLETE_REASONS[reason], message, now)
     if not is_decaying(state):
         return states.stating(new, (complete,))
     ended = "SpecDrifted" if reason is Reason.SPEC_DRIFT else "DecayTimeout"
     return states.stating(new, (decay_condition(Truth.FALSE, ended, now), complete))
 
 
-def failed(state: State, message: str, now: float) -> State:
+def failed(state: AssessmentState, message: str, now: float) -> AssessmentState:
     """End an assessment that could never have been one."""
-    new = replace(state, phase=Phase.FAILED, completed_at=now, message=message)
-    invalid = Condition(ConditionType.ASSESSMENT_COMPLETE, Truth.FALSE, "ValidationFailed", message, now)
+    new = replace(state, phase=AssessmentPhase.FAILED, completed_at=now, message=message)
+    invalid = AssessmentCondition(AssessmentConditionType.ASSESSMENT_COMPLETE, Truth.FALSE, "ValidationFailed", message, now)
     return states.stating(new, (invalid,))

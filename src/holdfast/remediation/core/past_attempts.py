@@ -19,7 +19,7 @@ REMEMBERED: Final = 7_776_000.0  # seconds, 90 days: what is older is history of
 
 
 @dataclass(frozen=True, slots=True)
-class Precedent:
+class PastAttempt:
     """One remediation of the past."""
 
     correlation_id: str
@@ -35,7 +35,7 @@ class Precedent:
     is_resolved: bool | None = None  # whether the alert went away; None: not known
 
 
-class Effect(Enum):
+class AttemptEffect(Enum):
     """What came of it."""
 
     GOOD = "good"
@@ -45,16 +45,16 @@ class Effect(Enum):
     UNKNOWN = "unknown"
 
 
-def effect(past: Precedent) -> Effect:
+def effect(past: PastAttempt) -> AttemptEffect:
     """Return what came of a remediation; one that did not hold scores 0.0 and yet proves nothing."""
     if past.reason is Reason.SPEC_DRIFT:
-        return Effect.NOT_HELD
+        return AttemptEffect.NOT_HELD
     if past.score is None:
-        return Effect.UNKNOWN
-    return Effect.GOOD if past.score >= 0.7 else Effect.MODERATE if past.score >= 0.4 else Effect.POOR
+        return AttemptEffect.UNKNOWN
+    return AttemptEffect.GOOD if past.score >= 0.7 else AttemptEffect.MODERATE if past.score >= 0.4 else AttemptEffect.POOR
 
 
-class Match(Enum):
+class StateMatch(Enum):
     """Which of its states the target is in today."""
 
     BEFORE = "pre_remediation"  # it is back where the remediation found it
@@ -62,24 +62,24 @@ class Match(Enum):
     NONE = "none"
 
 
-def match(past: Precedent, current: str) -> Match:
+def match(past: PastAttempt, current: str) -> StateMatch:
     """Compare today's state with both; one that changed nothing matches as before."""
     if past.pre_hash == current:
-        return Match.BEFORE
-    return Match.AFTER if past.post_hash == current else Match.NONE
+        return StateMatch.BEFORE
+    return StateMatch.AFTER if past.post_hash == current else StateMatch.NONE
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class AttemptRecord:
     """The precedents that concern the state a target is in, oldest first."""
 
-    recent: tuple[Precedent, ...]
-    older: tuple[Precedent, ...]
+    recent: tuple[PastAttempt, ...]
+    older: tuple[PastAttempt, ...]
     is_regression: bool  # the target is back in a state that was remediated before
 
 
 @dataclass(frozen=True, slots=True)
-class Today:
+class CurrentState:
     """What the precedents are held against."""
 
     target: str
@@ -87,28 +87,28 @@ class Today:
     now: float
 
 
-def record(past: Iterable[Precedent], today: Today, recent: float = 86_400.0, oldest: float = REMEMBERED) -> Record:
+def record(past: Iterable[PastAttempt], today: CurrentState, recent: float = 86_400.0, oldest: float = REMEMBERED) -> AttemptRecord:
     """Select what happened to this very target in this very state; another target with the same spec is another."""
     ours = [
         one
         for one in _in_order(past)
         if one.target == today.target
-        and match(one, today.current) is not Match.NONE
+        and match(one, today.current) is not StateMatch.NONE
         and today.now - oldest <= one.at <= today.now
     ]
     since = today.now - recent
-    return Record(
+    return AttemptRecord(
         tuple(one for one in ours if one.at >= since),
         tuple(one for one in ours if one.at < since),
-        any(match(one, today.current) is Match.BEFORE for one in ours),
+        any(match(one, today.current) is StateMatch.BEFORE for one in ours),
     )
 
 
-def declining(past: Iterable[Precedent]) -> tuple[str, ...]:
+def declining(past: Iterable[PastAttempt]) -> tuple[str, ...]:
     """Return the actions that helped less each time: three scores or more, strictly falling, drift left out."""
     scores: dict[str, list[float]] = {}
     for one in _in_order(past):
-        if one.score is not None and effect(one) is not Effect.NOT_HELD:
+        if one.score is not None and effect(one) is not AttemptEffect.NOT_HELD:
             scores.setdefault(one.action, []).append(one.score)
     return tuple(action for action, row in scores.items() if len(row) >= 3 and _falls(row))
 
@@ -127,11 +127,11 @@ class Recurrence:
     must_stop: bool
 
 
-def recurring(past: Iterable[Precedent]) -> tuple[Recurrence, ...]:
+def recurring(past: Iterable[PastAttempt]) -> tuple[Recurrence, ...]:
     """Return what was completed twice or more for the same signal; what did not hold is left out."""
-    groups: dict[tuple[str, str], list[Precedent]] = {}
+    groups: dict[tuple[str, str], list[PastAttempt]] = {}
     for one in _in_order(past):
-        if one.reason is not None and effect(one) is not Effect.NOT_HELD:
+        if one.reason is not None and effect(one) is not AttemptEffect.NOT_HELD:
             groups.setdefault((one.action, one.signal), []).append(one)
     return tuple(
         Recurrence(action, signal, len(group), all(not one.score and not one.is_resolved for one in group))
@@ -140,11 +140,11 @@ def recurring(past: Iterable[Precedent]) -> tuple[Recurrence, ...]:
     )
 
 
-def follow_up(past: Precedent, others: Iterable[Precedent]) -> Precedent | None:
+def follow_up(past: PastAttempt, others: Iterable[PastAttempt]) -> PastAttempt | None:
     """Return the remediation that one which did not hold led to: the first later one that began where it was left."""
     left = {past.post_hash, past.drifted_hash} - {None}
     later = (one for one in _in_order(others) if one.at > past.at and one.target == past.target)
-    return next((one for one in later if one.pre_hash in left), None) if effect(past) is Effect.NOT_HELD else None
+    return next((one for one in later if one.pre_hash in left), None) if effect(past) is AttemptEffect.NOT_HELD else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ class AttemptLimits:
     within: float = 14_400.0
 
 
-def failures(past: Iterable[Precedent], today: Today, within: float = REMEMBERED) -> int:
+def failures(past: Iterable[PastAttempt], today: CurrentState, within: float = REMEMBERED) -> int:
     """Return how many of the newest began in the state of today and failed: did not help, or did not hold.
 
     What is not assessed yet says nothing and is passed over; one that helped ends the count.
@@ -168,16 +168,16 @@ def failures(past: Iterable[Precedent], today: Today, within: float = REMEMBERED
         if one.target != today.target or not today.now - within <= one.at <= today.now:
             continue
         found = effect(one)
-        if found is Effect.UNKNOWN:
+        if found is AttemptEffect.UNKNOWN:
             continue
-        if one.pre_hash != today.current or found in (Effect.GOOD, Effect.MODERATE):
+        if one.pre_hash != today.current or found in (AttemptEffect.GOOD, AttemptEffect.MODERATE):
             break
         count += 1
     return count
 
 
 def refusal(
-    past: Iterable[Precedent] | None, today: Today, action: str, limits: AttemptLimits | None = None
+    past: Iterable[PastAttempt] | None, today: CurrentState, action: str, limits: AttemptLimits | None = None
 ) -> str | None:
     """Return why the action should not be tried again now, or None; None too where the past is not known."""
     limits = limits or AttemptLimits()
@@ -197,7 +197,7 @@ def refusal(
     return None
 
 
-def _chain(newest: Sequence[Precedent], today: Today, action: str, limits: AttemptLimits) -> int:
+def _chain(newest: Sequence[PastAttempt], today: CurrentState, action: str, limits: AttemptLimits) -> int:
     state: str | None = today.current
     length = 0
     for one in newest:
@@ -219,5 +219,5 @@ def _leading(answers: Iterable[bool]) -> int:
     return length
 
 
-def _in_order(past: Iterable[Precedent]) -> list[Precedent]:
+def _in_order(past: Iterable[PastAttempt]) -> list[PastAttempt]:
     return sorted(past, key=lambda one: (one.at, one.correlation_id))

@@ -14,18 +14,18 @@ from holdfast.remediation.core.alerts import Signal
 from holdfast.remediation.core.end_reasons import Reason
 from holdfast.remediation.core.events import Event, EventType, Workflow
 from holdfast.remediation.core.guard import Sighted
-from holdfast.remediation.core.past_attempts import Precedent
-from holdfast.remediation.core.state import Execution, Phase, Remediation, State
+from holdfast.remediation.core.past_attempts import PastAttempt
+from holdfast.remediation.core.state import Execution, AssessmentPhase, Remediation, AssessmentState
 
 
-class Source(StrEnum):
+class RemediationSource(StrEnum):
     """Who remediates."""
 
     OURS = "correction"  # a write of ours
     OTHERS = "external"  # announced by somebody
 
 
-class Ending(StrEnum):
+class RemediationEnding(StrEnum):
     """How a remediation ended, as whoever made it says."""
 
     COMPLETED = "completed"
@@ -36,9 +36,9 @@ class Ending(StrEnum):
     def execution(self) -> Execution:
         """What that means for the assessment."""
         return {
-            Ending.COMPLETED: Execution.COMPLETED,
-            Ending.FAILED: Execution.STARTED,
-            Ending.NOT_EXECUTED: Execution.NOT_STARTED,
+            RemediationEnding.COMPLETED: Execution.COMPLETED,
+            RemediationEnding.FAILED: Execution.STARTED,
+            RemediationEnding.NOT_EXECUTED: Execution.NOT_STARTED,
         }[self]
 
 
@@ -52,12 +52,12 @@ class Undo(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class RemediationRecord:
     """One remediation."""
 
     correlation_id: str
     target: str  # an address
-    source: Source
+    source: RemediationSource
     started_at: float
     workflow: Workflow = field(default_factory=Workflow)
     signal: Signal = field(default_factory=lambda: Signal(""))
@@ -65,9 +65,9 @@ class Record:
     who: str = ""
     pre: Sighted | None = None  # the state before the first write; None: it could not be read
     pre_note: str = ""  # why not
-    ending: Ending | None = None  # None: under way
+    ending: RemediationEnding | None = None  # None: under way
     ended_at: float | None = None
-    assessment: State | None = None  # None: not begun, or not wanted
+    assessment: AssessmentState | None = None  # None: not begun, or not wanted
     undo: Undo = Undo.NONE
     undo_note: str = ""
     undo_tries: int = 0
@@ -97,21 +97,21 @@ class Record:
         )
 
 
-def created(record: Record) -> Event:
+def created(record: RemediationRecord) -> Event:
     """Tell that a remediation begins, with the state before it."""
     return events.workflow_created(record.remediation(), record.workflow, record.started_at)
 
 
-def completed(record: Record) -> Event:
+def completed(record: RemediationRecord) -> Event:
     """Tell that a remediation ended."""
     at = record.started_at if record.ended_at is None else record.ended_at
     fields = {"outcome": record.ending.value if record.ending else "", "target_resource": record.target}
     return events.told(EventType.WORKFLOW_COMPLETED, record.remediation(), at, fields)
 
 
-def precedent(record: Record) -> Precedent:
+def precedent(record: RemediationRecord) -> PastAttempt:
     """Return a record as history for the next decision."""
-    past = Precedent(
+    past = PastAttempt(
         record.correlation_id,
         record.target,
         record.started_at,
@@ -128,7 +128,7 @@ def precedent(record: Record) -> Precedent:
         past,
         post_hash=post,
         drifted_hash=state.current if has_drifted else None,
-        reason=state.reason if state.phase is Phase.COMPLETED else None,
+        reason=state.reason if state.phase is AssessmentPhase.COMPLETED else None,
         score=state.score,
         is_resolved=None if state.alerts is None or state.alerts.score is None else state.alerts.score > 0,
     )

@@ -14,7 +14,7 @@ from holdfast.remediation.core.measurements import Measurement
 from holdfast.remediation.core.timing import Timing, Windows
 
 
-class Phase(StrEnum):
+class AssessmentPhase(StrEnum):
     """How far an assessment has come; only ever forwards."""
 
     PENDING = "pending"
@@ -27,7 +27,7 @@ class Phase(StrEnum):
     @property
     def is_terminal(self) -> bool:
         """Whether nothing will happen any more."""
-        return self in (Phase.COMPLETED, Phase.FAILED)
+        return self in (AssessmentPhase.COMPLETED, AssessmentPhase.FAILED)
 
 
 class Execution(Enum):
@@ -40,7 +40,7 @@ class Execution(Enum):
     COMPLETED = "completed"
 
 
-class ConditionType(StrEnum):
+class AssessmentConditionType(StrEnum):
     """The statements an assessment makes about itself; those about a resource are in `model.condition`."""
 
     SPEC_INTEGRITY = "SpecIntegrity"
@@ -50,10 +50,10 @@ class ConditionType(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class AssessmentCondition:
     """One statement with its reason; `since` moves only when the status does."""
 
-    type: ConditionType
+    type: AssessmentConditionType
     status: Truth
     reason: str
     message: str
@@ -80,7 +80,7 @@ class Remediation:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class AssessmentScope:
     """Which components are measured."""
 
     health: bool = True
@@ -89,16 +89,16 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class AssessmentState:
     """An assessment under way; made by `begin`, moved by `phases.step` only."""
 
     remediation: Remediation
     windows: Windows
     timing: Timing
-    scope: Scope
+    scope: AssessmentScope
     execution: Execution = Execution.UNASKED
     incomplete_since: float | None = None  # when stabilisation was over and the remediation was not
-    phase: Phase = Phase.PENDING
+    phase: AssessmentPhase = AssessmentPhase.PENDING
     baseline: Sighted | None = None
     current: str | None = None  # the hash last seen
     health: Measurement | None = None
@@ -107,13 +107,13 @@ class State:
     metrics: Measurement | None = None
     decay: Measurement | None = None  # the alert as it was when it was first seen to fire on
     decay_retries: int = 0
-    conditions: tuple[Condition, ...] = field(default=())
-    reason: Reason | None = None
+    conditions: tuple[AssessmentCondition, ...] = field(default=())
+    reason: EndReason | None = None
     score: float | None = None
     completed_at: float | None = None
     message: str = ""
 
-    def condition(self, type_: ConditionType) -> Condition | None:
+    def condition(self, type_: AssessmentConditionType) -> AssessmentCondition | None:
         """Return one statement, if it has been made."""
         return next((condition for condition in self.conditions if condition.type is type_), None)
 
@@ -121,20 +121,20 @@ class State:
 def begin(
     remediation: Remediation,
     windows: Windows,
-    scope: Scope | None = None,
+    scope: AssessmentScope | None = None,
     execution: Execution = Execution.UNASKED,
-) -> State:
+) -> AssessmentState:
     """Return an assessment at which nobody has looked yet; its instants are fixed from here on.
 
     Give `Execution.COMPLETED` for a correction of our own, and nobody will be asked. Alerts are left out when the
     remediation names none.
     """
-    wanted = scope or Scope()
+    wanted = scope or AssessmentScope()
     wanted = replace(wanted, alerts=wanted.alerts and bool(remediation.signal_name))
-    return State(remediation, windows, timing.plan(remediation.created_at, windows), wanted, execution)
+    return AssessmentState(remediation, windows, timing.plan(remediation.created_at, windows), wanted, execution)
 
 
-def stating(state: State, conditions: Iterable[Condition]) -> State:
+def stating(state: AssessmentState, conditions: Iterable[AssessmentCondition]) -> AssessmentState:
     """Replace conditions, keeping the time of those whose status did not change."""
     kept = {condition.type: condition for condition in state.conditions}
     for condition in conditions:

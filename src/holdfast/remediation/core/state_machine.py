@@ -25,8 +25,8 @@ from holdfast.remediation.core.end_reasons import Flags
 from holdfast.remediation.core.events import Event
 from holdfast.remediation.core.guard import Sighted, Sighting, Unread
 from holdfast.remediation.core.measurements import Measurement
-from holdfast.remediation.core.state import Condition, ConditionType, Execution, Phase, State
-from holdfast.remediation.core.timing import Window
+from holdfast.remediation.core.state import AssessmentCondition, AssessmentConditionType, Execution, AssessmentPhase, AssessmentState
+from holdfast.remediation.core.timing import AssessmentWindow
 
 
 class Ask(Enum):
@@ -40,7 +40,7 @@ class Ask(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class AssessmentFacts:
     """What was found out since the last step; None for what was not asked. Without any, a new pass begins."""
 
     execution: Execution | None = None
@@ -65,15 +65,15 @@ class Wants:
 
 
 _PHASES: Final = {
-    Window.WAITING: Phase.WAITING,
-    Window.STABILISING: Phase.STABILISING,
-    Window.ACTIVE: Phase.ASSESSING,
-    Window.EXPIRED: Phase.ASSESSING,
+    AssessmentWindow.WAITING: AssessmentPhase.WAITING,
+    AssessmentWindow.STABILISING: AssessmentPhase.STABILISING,
+    AssessmentWindow.ACTIVE: AssessmentPhase.ASSESSING,
+    AssessmentWindow.EXPIRED: AssessmentPhase.ASSESSING,
 }
-_ORDER: Final = tuple(Phase)
+_ORDER: Final = tuple(AssessmentPhase)
 
 
-def step(state: State, facts: Facts, now: float) -> tuple[State, Wants]:
+def step(state: AssessmentState, facts: AssessmentFacts, now: float) -> tuple[AssessmentState, Wants]:
     """Take in the facts and say what is wanted next.
 
     Drift is looked for before the clock and before every other fact. Repeating a step from the same state changes
@@ -84,7 +84,7 @@ def step(state: State, facts: Facts, now: float) -> tuple[State, Wants]:
     if not state.remediation.correlation_id:
         return _wanting(state, outcomes.failed(state, "the remediation has no correlation id", now), now)
     new = _with_target(_with_execution(_advanced(state, now), facts, now), facts, now)
-    if not new.phase.is_terminal and timing.window(new.timing, now) is Window.EXPIRED:
+    if not new.phase.is_terminal and timing.window(new.timing, now) is AssessmentWindow.EXPIRED:
         if new.baseline is not None and facts.target is None:
             return _wanting(state, new, now, (Ask.TARGET,))
         new = _ended(new, facts, now, is_past_deadline=True)
@@ -96,29 +96,29 @@ def step(state: State, facts: Facts, now: float) -> tuple[State, Wants]:
     return _wanting(state, new, now, _asks(new, facts, now), facts)
 
 
-def opening(state: State, now: float) -> tuple[State, Wants]:
+def opening(state: AssessmentState, now: float) -> tuple[AssessmentState, Wants]:
     """Take the first step without asking anybody: for whoever has just confirmed the change, and need not look again.
 
     What the confirmation says is told at once, and the next look is when there may be news.
     """
-    new, wants = step(state, Facts(), now)
+    new, wants = step(state, AssessmentFacts(), now)
     if not wants.asks:
         return new, wants
-    return new, Wants((), _wake_at(new, Facts(), now), wants.events)
+    return new, Wants((), _wake_at(new, AssessmentFacts(), now), wants.events)
 
 
 def _wanting(
-    old: State, new: State, now: float, asks: tuple[Ask, ...] = (), facts: Facts | None = None
-) -> tuple[State, Wants]:
+    old: AssessmentState, new: AssessmentState, now: float, asks: tuple[Ask, ...] = (), facts: AssessmentFacts | None = None
+) -> tuple[AssessmentState, Wants]:
     sleeps = not asks and not new.phase.is_terminal
-    wake_at = _wake_at(new, facts or Facts(), now) if sleeps else None
+    wake_at = _wake_at(new, facts or AssessmentFacts(), now) if sleeps else None
     return new, Wants(asks, wake_at, event_journal.between(old, new, now))
 
 
 # --- taking in -------------------------------------------------------------------------------------------------------
 
 
-def _advanced(state: State, now: float) -> State:
+def _advanced(state: AssessmentState, now: float) -> AssessmentState:
     """Move on with the clock, over several phases at once if need be, and never back."""
     due = _PHASES[timing.window(state.timing, now)]
     phase = max(state.phase, due, key=_ORDER.index)
@@ -128,38 +128,38 @@ def _advanced(state: State, now: float) -> State:
     return _with_baseline(replace(state, phase=phase), confirmed, now)
 
 
-def _with_execution(state: State, facts: Facts, now: float) -> State:
+def _with_execution(state: AssessmentState, facts: AssessmentFacts, now: float) -> AssessmentState:
     if facts.execution is None or state.execution is Execution.COMPLETED:
         return state
-    is_late = facts.execution is Execution.STARTED and state.phase is Phase.ASSESSING
+    is_late = facts.execution is Execution.STARTED and state.phase is AssessmentPhase.ASSESSING
     since = (now if state.incomplete_since is None else state.incomplete_since) if is_late else None
     return replace(state, execution=facts.execution, incomplete_since=since)
 
 
-def _with_target(state: State, facts: Facts, now: float) -> State:
-    if facts.target is None or state.phase in (Phase.PENDING, Phase.WAITING):
+def _with_target(state: AssessmentState, facts: AssessmentFacts, now: float) -> AssessmentState:
+    if facts.target is None or state.phase in (AssessmentPhase.PENDING, AssessmentPhase.WAITING):
         return state
     if isinstance(facts.target, Unread):
         return _unguarded(state, "TargetUnreadable", facts.target.detail or "the target could not be read", now)
     if state.baseline is None:
-        is_time = timing.window(state.timing, now) is not Window.EXPIRED
+        is_time = timing.window(state.timing, now) is not AssessmentWindow.EXPIRED
         return _with_baseline(state, facts.target, now) if is_time and _may_take_baseline(state, now) else state
     return _guarded(state, state.baseline, facts.target, now)
 
 
-def _with_baseline(state: State, seen: Sighted, now: float) -> State:
+def _with_baseline(state: AssessmentState, seen: Sighted, now: float) -> AssessmentState:
     """Keep what the remediation left: at its confirmation, so that a change while it settles is drift already."""
     new = replace(state, baseline=seen, current=seen.hash)
     return states.stating(
         new,
         (
-            Condition(ConditionType.POST_HASH_CAPTURED, Truth.TRUE, "HashCaptured", seen.hash, now),
-            Condition(ConditionType.SPEC_INTEGRITY, Truth.TRUE, "SpecUnchanged", "", now),
+            AssessmentCondition(AssessmentConditionType.POST_HASH_CAPTURED, Truth.TRUE, "HashCaptured", seen.hash, now),
+            AssessmentCondition(AssessmentConditionType.SPEC_INTEGRITY, Truth.TRUE, "SpecUnchanged", "", now),
         ),
     )
 
 
-def _guarded(state: State, baseline: Sighted, seen: Sighted, now: float) -> State:
+def _guarded(state: AssessmentState, baseline: Sighted, seen: Sighted, now: float) -> AssessmentState:
     found = guard.compare(baseline, seen)
     if found is Comparison.INCOMPARABLE:
         return _unguarded(state, "Incomparable", f"{baseline.hash} and {seen.hash} are made in different ways", now)
@@ -168,21 +168,21 @@ def _guarded(state: State, baseline: Sighted, seen: Sighted, now: float) -> Stat
         is_back = seen.hash == baseline.hash
         message = f"{seen.hash}, changed and revert since" if is_back else f"{baseline.hash} -> {seen.hash}"
         return outcomes.drifted(new, message, now)
-    unchanged = Condition(ConditionType.SPEC_INTEGRITY, Truth.TRUE, "SpecUnchanged", "", now)
+    unchanged = AssessmentCondition(AssessmentConditionType.SPEC_INTEGRITY, Truth.TRUE, "SpecUnchanged", "", now)
     return states.stating(new, (unchanged,))
 
 
-def _unguarded(state: State, reason: str, message: str, now: float) -> State:
+def _unguarded(state: AssessmentState, reason: str, message: str, now: float) -> AssessmentState:
     """Note that the guard could not tell; that is no drift, and no hash."""
     captured = state.baseline is not None
-    type_ = ConditionType.SPEC_INTEGRITY if captured else ConditionType.POST_HASH_CAPTURED
+    type_ = AssessmentConditionType.SPEC_INTEGRITY if captured else AssessmentConditionType.POST_HASH_CAPTURED
     status = Truth.UNKNOWN if captured else Truth.FALSE
-    return states.stating(state, (Condition(type_, status, reason, message, now),))
+    return states.stating(state, (AssessmentCondition(type_, status, reason, message, now),))
 
 
-def _with_measurements(state: State, facts: Facts, now: float) -> State:
+def _with_measurements(state: AssessmentState, facts: AssessmentFacts, now: float) -> AssessmentState:
     """Take in what was measured, the alerts last: whether one still firing is lag depends on all the rest."""
-    if state.phase is not Phase.ASSESSING or state.baseline is None:
+    if state.phase is not AssessmentPhase.ASSESSING or state.baseline is None:
         return state
     new = _with_health(state, facts.health)
     if facts.metrics is not None and facts.metrics.is_assessed and new.metrics is None:
@@ -192,7 +192,7 @@ def _with_measurements(state: State, facts: Facts, now: float) -> State:
     return _with_alerts(new, facts.alerts, now)
 
 
-def _with_health(state: State, found: Measurement | None) -> State:
+def _with_health(state: AssessmentState, found: Measurement | None) -> AssessmentState:
     is_open = state.health is None or outcomes.is_decaying(state)
     if found is None or not found.is_assessed or not is_open:
         return state
@@ -200,7 +200,7 @@ def _with_health(state: State, found: Measurement | None) -> State:
     return replace(state, health=found, health_revisions=state.health_revisions + (not told))
 
 
-def _with_alerts(state: State, found: Measurement, now: float) -> State:
+def _with_alerts(state: AssessmentState, found: Measurement, now: float) -> AssessmentState:
     """Accept the answer, unless it fires on although all else is well: then it is likely to be Prometheus' lag."""
     if found.is_against and _is_well(state):
         active = outcomes.decay_condition(Truth.TRUE, "DecayActive", now)
@@ -213,7 +213,7 @@ def _with_alerts(state: State, found: Measurement, now: float) -> State:
     return states.stating(new, (outcomes.decay_condition(Truth.FALSE, reason, now),))
 
 
-def _is_well(state: State) -> bool:
+def _is_well(state: AssessmentState) -> bool:
     healthy = state.health is not None and state.health.score is not None and state.health.score > 0
     return healthy and not (state.metrics is not None and state.metrics.is_against)
 
@@ -221,7 +221,7 @@ def _is_well(state: State) -> bool:
 # --- ending ----------------------------------------------------------------------------------------------------------
 
 
-def _may_end(state: State, facts: Facts) -> bool:
+def _may_end(state: AssessmentState, facts: AssessmentFacts) -> bool:
     """Say whether this step may be the last: the guard has just passed, or there was never anything to guard.
 
     A target read together with what was measured was read before it, and says nothing about the time since.
@@ -230,18 +230,18 @@ def _may_end(state: State, facts: Facts) -> bool:
     return is_guarded or _is_never_executed(state, facts)
 
 
-def _guard_has_passed(state: State, facts: Facts) -> bool:
-    integrity = state.condition(ConditionType.SPEC_INTEGRITY)
+def _guard_has_passed(state: AssessmentState, facts: AssessmentFacts) -> bool:
+    integrity = state.condition(AssessmentConditionType.SPEC_INTEGRITY)
     return isinstance(facts.target, Sighted) and integrity is not None and integrity.status is Truth.TRUE
 
 
-def _is_never_executed(state: State, facts: Facts) -> bool:
-    return facts.execution is Execution.NOT_STARTED and state.phase is Phase.ASSESSING
+def _is_never_executed(state: AssessmentState, facts: AssessmentFacts) -> bool:
+    return facts.execution is Execution.NOT_STARTED and state.phase is AssessmentPhase.ASSESSING
 
 
-def _ended(state: State, facts: Facts, now: float, *, is_past_deadline: bool = False) -> State:
+def _ended(state: AssessmentState, facts: AssessmentFacts, now: float, *, is_past_deadline: bool = False) -> AssessmentState:
     """Complete the assessment if there is a reason to."""
-    if state.phase is not Phase.ASSESSING:
+    if state.phase is not AssessmentPhase.ASSESSING:
         return state
     flags = Flags(
         is_never_executed=_is_never_executed(state, facts) and not is_past_deadline,
@@ -260,36 +260,36 @@ def _ended(state: State, facts: Facts, now: float, *, is_past_deadline: bool = F
 # --- going on --------------------------------------------------------------------------------------------------------
 
 
-def _asks(state: State, facts: Facts, now: float) -> tuple[Ask, ...]:
+def _asks(state: AssessmentState, facts: AssessmentFacts, now: float) -> tuple[Ask, ...]:
     """Return what to find out now; nothing but the target is ever asked for before the guard has passed."""
-    if state.phase is Phase.WAITING:
+    if state.phase is AssessmentPhase.WAITING:
         return ()
-    if facts == Facts():
+    if facts == AssessmentFacts():
         lookup = () if state.execution is Execution.COMPLETED else (Ask.EXECUTION,)
         return (*lookup, *_target(state, now))
     if facts.has_measurements:
         return (Ask.TARGET,) if _is_all_in(state, now) else ()
     if facts.target is None:
         return _target(state, now)
-    return _missing(state, now) if _guard_has_passed(state, facts) and state.phase is Phase.ASSESSING else ()
+    return _missing(state, now) if _guard_has_passed(state, facts) and state.phase is AssessmentPhase.ASSESSING else ()
 
 
-def _target(state: State, now: float) -> tuple[Ask, ...]:
+def _target(state: AssessmentState, now: float) -> tuple[Ask, ...]:
     return (Ask.TARGET,) if state.baseline is not None or _may_take_baseline(state, now) else ()
 
 
-def _may_take_baseline(state: State, now: float) -> bool:
+def _may_take_baseline(state: AssessmentState, now: float) -> bool:
     """Say whether the change is in place: it is said to be, or nobody can say, or it had all its time."""
     done = state.execution in (Execution.COMPLETED, Execution.UNKNOWN)
     return done or _is_scope_partial(state, now)
 
 
-def _is_scope_partial(state: State, now: float) -> bool:
+def _is_scope_partial(state: AssessmentState, now: float) -> bool:
     """Say whether a remediation that was begun has not ended and will not be waited for any longer."""
     return state.incomplete_since is not None and now >= state.incomplete_since + timing.EXECUTION_GRACE
 
 
-def _missing(state: State, now: float) -> tuple[Ask, ...]:
+def _missing(state: AssessmentState, now: float) -> tuple[Ask, ...]:
     """Return the components that still have to be asked for; health again for as long as an alert decays."""
     partial = _is_scope_partial(state, now)
     is_alert_due = now >= state.timing.alert_check_after
@@ -301,14 +301,14 @@ def _missing(state: State, now: float) -> tuple[Ask, ...]:
     return tuple(ask for ask, is_wanted in wanted.items() if is_wanted)
 
 
-def _is_all_in(state: State, now: float) -> bool:
+def _is_all_in(state: AssessmentState, now: float) -> bool:
     waits_for_alerts = state.scope.alerts and state.alerts is None and not _is_scope_partial(state, now)
     return not _missing(state, now) and not waits_for_alerts
 
 
-def _wake_at(state: State, facts: Facts, now: float) -> float:
+def _wake_at(state: AssessmentState, facts: AssessmentFacts, now: float) -> float:
     times = state.timing
-    if state.phase is Phase.WAITING:
+    if state.phase is AssessmentPhase.WAITING:
         return times.anchor
     interval = times.error_interval if isinstance(facts.target, Unread) else times.interval
     grace = None if state.incomplete_since is None else state.incomplete_since + timing.EXECUTION_GRACE

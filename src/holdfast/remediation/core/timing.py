@@ -49,7 +49,7 @@ class Timing:
     error_interval: float = 5.0
 
 
-class Window(Enum):
+class AssessmentWindow(Enum):
     """Where an instant lies."""
 
     WAITING = "waiting"  # the change is still on its way
@@ -81,13 +81,13 @@ def plan(created_at: float, windows: Windows) -> Timing:
     )
 
 
-def window(timing: Timing, now: float) -> Window:
+def window(timing: Timing, now: float) -> AssessmentWindow:
     """Return where now lies; each boundary belongs to what begins with it, and expiry wins over everything."""
     if now >= timing.deadline:
-        return Window.EXPIRED
+        return AssessmentWindow.EXPIRED
     if now < timing.anchor:
-        return Window.WAITING
-    return Window.STABILISING if now < timing.check_after else Window.ACTIVE
+        return AssessmentWindow.WAITING
+    return AssessmentWindow.STABILISING if now < timing.check_after else AssessmentWindow.ACTIVE
 
 
 def next_look(timing: Timing, now: float, interval: float, *boundaries: float | None) -> float:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import aiohttp
 
-from holdfast.remediation.core.health import Answer, Probe
+from holdfast.remediation.core.health import ProbeAnswer, Probe
 from holdfast.remediation.core.rules import CommandProbe, HttpProbe, ProbeSpec, TcpProbe
 
 
@@ -32,33 +32,33 @@ async def run(spec: ProbeSpec) -> Probe:
             return Probe(spec.name, await _command(spec))
 
 
-async def _http(spec: HttpProbe) -> Answer:
+async def _http(spec: HttpProbe) -> ProbeAnswer:
     timeout = aiohttp.ClientTimeout(total=spec.timeout)
     try:
         async with (
             aiohttp.ClientSession(timeout=timeout, trust_env=True) as session,
             session.get(spec.url, allow_redirects=False) as response,
         ):
-            return Answer.PASSED if response.status == spec.status else Answer.FAILED
+            return ProbeAnswer.PASSED if response.status == spec.status else ProbeAnswer.FAILED
     except aiohttp.InvalidURL:
-        return Answer.UNKNOWN
+        return ProbeAnswer.UNKNOWN
     except (TimeoutError, aiohttp.ClientError, OSError):
-        return Answer.FAILED  # a target that does not answer is not well
+        return ProbeAnswer.FAILED  # a target that does not answer is not well
 
 
-async def _tcp(spec: TcpProbe) -> Answer:
+async def _tcp(spec: TcpProbe) -> ProbeAnswer:
     try:
         async with asyncio.timeout(spec.timeout):
             _, writer = await asyncio.open_connection(spec.host, spec.port)
     except (TimeoutError, OSError):
-        return Answer.FAILED
+        return ProbeAnswer.FAILED
     writer.close()
     with contextlib.suppress(OSError):
         await writer.wait_closed()
-    return Answer.PASSED
+    return ProbeAnswer.PASSED
 
 
-async def _command(spec: CommandProbe) -> Answer:
+async def _command(spec: CommandProbe) -> ProbeAnswer:
     try:
         process = await asyncio.create_subprocess_exec(
             *spec.words,
@@ -68,15 +68,15 @@ async def _command(spec: CommandProbe) -> Answer:
             stderr=asyncio.subprocess.DEVNULL,
         )
     except (OSError, ValueError):
-        return Answer.UNKNOWN  # there is no such program: that is our mistake, and not the target's
+        return ProbeAnswer.UNKNOWN  # there is no such program: that is our mistake, and not the target's
     try:
         async with asyncio.timeout(spec.timeout):
             code = await process.wait()
     except TimeoutError:
-        return Answer.FAILED
+        return ProbeAnswer.FAILED
     finally:
         if process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
-    return Answer.PASSED if code == 0 else Answer.FAILED
+    return ProbeAnswer.PASSED if code == 0 else ProbeAnswer.FAILED

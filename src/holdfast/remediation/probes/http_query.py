@@ -30,7 +30,7 @@ class Server:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     """What came back; a status of 0 and a word on why for no answer at all."""
 
     status: int
@@ -43,7 +43,7 @@ class Answer:
         return self.status == 200
 
 
-async def get(server: Server, path: str, params: Sequence[tuple[str, str]] = ()) -> Answer:
+async def get(server: Server, path: str, params: Sequence[tuple[str, str]] = ()) -> HttpAnswer:
     """Ask once; there is always a next pass."""
     timeout = aiohttp.ClientTimeout(total=server.timeout)
     headers = {"Accept": "application/json", "User-Agent": _AGENT}
@@ -59,16 +59,16 @@ async def get(server: Server, path: str, params: Sequence[tuple[str, str]] = ())
                 data += await response.content.read(MOST_BYTES + 1)
             return _answer(response.status, data)
     except TimeoutError:
-        return Answer(0, why="did not answer in time")
+        return HttpAnswer(0, why="did not answer in time")
     except (aiohttp.ClientError, OSError, ValueError) as error:
-        return Answer(0, why=f"could not be reached ({type(error).__name__})")  # the message may hold the whole URL
+        return HttpAnswer(0, why=f"could not be reached ({type(error).__name__})")  # the message may hold the whole URL
 
 
-def _answer(status: int, data: bytes) -> Answer:
+def _answer(status: int, data: bytes) -> HttpAnswer:
     if len(data) > MOST_BYTES:
-        return Answer(0, why="answered more than can be read")
+        return HttpAnswer(0, why="answered more than can be read")
     try:
         body = msgspec.json.decode(data) if data.strip() else None
     except (msgspec.MsgspecError, UnicodeDecodeError):
         body = None  # `/-/ready` answers in words
-    return Answer(status, body, "" if status == 200 else f"answered {status}")
+    return HttpAnswer(status, body, "" if status == 200 else f"answered {status}")

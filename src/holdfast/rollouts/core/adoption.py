@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from holdfast.compare.hash_schemes import StampedHash
-from holdfast.rollouts.core.revisions import ChildRecord, ParentRecord, Revision
+from holdfast.rollouts.core.revisions import ChildOrigin, ParentRecord, TemplateRevision
 from holdfast.rollouts.core.template_schemes import Schemes
 
 
@@ -40,20 +40,20 @@ class Obstacle(StrEnum):
 class Adopted:
     """The child's record with the revision it was made from, to be written once."""
 
-    child: ChildRecord
+    child: ChildOrigin
 
 
 @dataclass(frozen=True, slots=True)
 class NotAdopted:
     """Nothing is written, and nothing is done to the child unless the policy says that it drifted."""
 
-    child: ChildRecord
+    child: ChildOrigin
     obstacle: Obstacle
     is_drifted: bool = False
 
 
 def adopt(
-    record: ParentRecord, child: ChildRecord, known: Schemes, unstamped: Unstamped = Unstamped.HOLD
+    record: ParentRecord, child: ChildOrigin, known: Schemes, unstamped: Unstamped = Unstamped.HOLD
 ) -> Adopted | NotAdopted:
     """Bind a child to the revision its stamp names; a child that is bound stays what it is."""
     if child.owner != record.uid:
@@ -71,14 +71,14 @@ def adopt(
 
 
 def _by_policy(
-    record: ParentRecord, child: ChildRecord, obstacle: Obstacle, unstamped: Unstamped
+    record: ParentRecord, child: ChildOrigin, obstacle: Obstacle, unstamped: Unstamped
 ) -> Adopted | NotAdopted:
     if unstamped is Unstamped.ADOPT:
         return _bound(child, record.current, record.regimes[-1].index)
     return NotAdopted(child, obstacle, is_drifted=unstamped is Unstamped.DRIFT)
 
 
-def _bound(child: ChildRecord, birth: int, born_regime: int) -> Adopted:
+def _bound(child: ChildOrigin, birth: int, born_regime: int) -> Adopted:
     return Adopted(dataclasses.replace(child, birth=birth, born_regime=born_regime))
 
 
@@ -86,7 +86,7 @@ def _is_readable(record: ParentRecord, stamp: StampedHash, known: Schemes) -> bo
     return stamp.scheme in known or any(stamp.scheme in revision.digests for revision in record.revisions)
 
 
-def named_by(revisions: Sequence[Revision], stamp: StampedHash, known: Schemes) -> Revision | None:
+def named_by(revisions: Sequence[TemplateRevision], stamp: StampedHash, known: Schemes) -> TemplateRevision | None:
     """Return the newest revision that a stamp may mean; where it may mean several, the one that disturbs least."""
     for revision in reversed(revisions):
         digests = revision.digests_by(stamp.scheme, known)

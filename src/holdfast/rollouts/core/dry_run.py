@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from holdfast.rollouts.core import rollout_steps
-from holdfast.rollouts.core.records import OVER, Create, Phase, Remove, Rollout, Save, Step
+from holdfast.rollouts.core.records import OVER, CreateChild, RolloutPhase, RemoveChild, Rollout, SaveRollout, Step
 from holdfast.rollouts.core.rollout_limits import Health, RolloutLimits
-from holdfast.rollouts.core.slots import Child, State
+from holdfast.rollouts.core.slots import Child, ChildState
 
 _MOST_PASSES = 100_000
 
@@ -36,7 +36,7 @@ def preview(rollout: Rollout, children: Iterable[Child], limits: RolloutLimits, 
     children = list(children)
     now = max([now, rollout.well_since or now, *(each.ready_since for each in children)])  # nothing is still to come
     paper = _Paper(
-        rollout if rollout.phase not in {Phase.PAUSED, Phase.HALTED} else rollout_steps.resume(rollout, now), now
+        rollout if rollout.phase not in {RolloutPhase.PAUSED, RolloutPhase.HALTED} else rollout_steps.resume(rollout, now), now
     )
     paper.take(children)
     wait = max(1.0, limits.soak, limits.min_ready)
@@ -85,22 +85,22 @@ class _Paper:
 
     def carry_out(self, step: Step) -> None:
         match step:
-            case Save(rollout=rollout):
+            case SaveRollout(rollout=rollout):
                 self.rollout = rollout
-            case Create():
+            case CreateChild():
                 self._create(step)
-            case Remove():
+            case RemoveChild():
                 child = self.children[step.child]
                 self._drop(child)
                 if not self._slots[child.slot]:
-                    self._put(dataclasses.replace(child, state=State.GONE))
+                    self._put(dataclasses.replace(child, state=ChildState.GONE))
 
-    def _create(self, step: Create) -> None:
+    def _create(self, step: CreateChild) -> None:
         old = next(iter(self._slots.get(step.slot, {}).values()), None)
-        if old is not None and (old.state is State.GONE or old.name == step.child):
+        if old is not None and (old.state is ChildState.GONE or old.name == step.child):
             self._drop(old)
         zone = old.topology if old is not None else ""
-        made = (State.READY, self.now, step.made_by, step.attempt, step.reason)
+        made = (ChildState.READY, self.now, step.made_by, step.attempt, step.reason)
         self._put(Child(step.slot, step.key, step.revision, *made, topology=zone))
         self.waves.setdefault(self.rollout.wave, set()).add(step.slot)
         if step.child:

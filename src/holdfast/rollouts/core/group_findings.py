@@ -14,10 +14,10 @@ from holdfast.model.address import Address
 from holdfast.rollouts.core import option1, template_findings
 from holdfast.rollouts.core.option1 import Stamp
 from holdfast.rollouts.core.requirements import AT_ONCE, Debounce, Predicate
-from holdfast.rollouts.core.slots import State
+from holdfast.rollouts.core.slots import ChildState
 from holdfast.rollouts.core.template_findings import FindingKind, Look, TemplateFinding
-from holdfast.rollouts.core.template_groups import ChildFile, OwnerRecord, OwnerRevision, TemplateGroup
-from holdfast.rollouts.core.templates import Compatibility, Mode
+from holdfast.rollouts.core.template_groups import ChildRecord, OwnerRecord, OwnerRevision, TemplateGroup
+from holdfast.rollouts.core.templates import Compatibility, RolloutMode
 
 
 class Breach(NamedTuple):
@@ -29,7 +29,7 @@ class Breach(NamedTuple):
 
 
 Broken = Mapping[Address, tuple[Breach, ...]]
-_LIVING = frozenset({State.READY, State.UNHEALTHY, State.CREATING})
+_LIVING = frozenset({ChildState.READY, ChildState.UNHEALTHY, ChildState.CREATING})
 
 
 @dataclass(slots=True)
@@ -44,7 +44,7 @@ class _Judge:
     def __post_init__(self) -> None:
         self.uids = frozenset(owner.uid for owner in self.group.owners)
 
-    def static(self, owner: OwnerRecord, child: ChildFile) -> tuple[TemplateFinding, ...]:
+    def static(self, owner: OwnerRecord, child: ChildRecord) -> tuple[TemplateFinding, ...]:
         if owner.uid not in child.births and self.group.lead.uid in child.births:
             return ()  # a part that was put in since; see below
         if owner.template.compatibility is Compatibility.OPTION1:
@@ -57,7 +57,7 @@ class _Judge:
             self._seen[owner.uid, birth] = found
         return found
 
-    def _of_option1(self, owner: OwnerRecord, child: ChildFile) -> tuple[TemplateFinding, ...]:
+    def _of_option1(self, owner: OwnerRecord, child: ChildRecord) -> tuple[TemplateFinding, ...]:
         birth = child.births.get(owner.uid, OwnerRevision())
         mine = None if birth.stamp is None else Stamp(birth.stamp.digest, birth.stamp.scheme)
         theirs = None if owner.stamp is None else Stamp(*owner.stamp)
@@ -66,7 +66,7 @@ class _Judge:
         return (TemplateFinding(owner.uid, child.name, FindingKind.SPEC, "edited", self.now),)
 
 
-def changed(group: TemplateGroup, now: float, broken: Broken | None = None) -> Iterator[ChildFile]:
+def changed(group: TemplateGroup, now: float, broken: Broken | None = None) -> Iterator[ChildRecord]:
     """Yield the children whose findings are not those that are kept, with the new ones; first_seen stays."""
     judge = _Judge(group, now)
     for child in group.children.values():
@@ -77,7 +77,7 @@ def changed(group: TemplateGroup, now: float, broken: Broken | None = None) -> I
             yield dataclasses.replace(child, findings=found)
 
 
-def _of_child(judge: _Judge, child: ChildFile, broken: tuple[Breach, ...]) -> tuple[TemplateFinding, ...]:
+def _of_child(judge: _Judge, child: ChildRecord, broken: tuple[Breach, ...]) -> tuple[TemplateFinding, ...]:
     found = [each for owner in judge.group.owners for each in judge.static(owner, child)]
     found += _other_owners(judge, child)
     if not broken and _is_kept(found, child.findings):
@@ -94,7 +94,7 @@ def _of_child(judge: _Judge, child: ChildFile, broken: tuple[Breach, ...]) -> tu
     return tuple(out.values())
 
 
-def _dynamic(judge: _Judge, child: ChildFile, broken: tuple[Breach, ...]) -> Iterator[TemplateFinding]:
+def _dynamic(judge: _Judge, child: ChildRecord, broken: tuple[Breach, ...]) -> Iterator[TemplateFinding]:
     """Yield broken predicates, counting until the debounce of each is over; after that nothing changes any more."""
     before = {each.identity: each for each in child.findings} if broken else {}
     for breach in broken:
@@ -132,7 +132,7 @@ def _is_kept(found: Sequence[TemplateFinding], kept: Sequence[TemplateFinding]) 
     )
 
 
-def _other_owners(judge: _Judge, child: ChildFile) -> Iterator[TemplateFinding]:
+def _other_owners(judge: _Judge, child: ChildRecord) -> Iterator[TemplateFinding]:
     """Yield what is wrong with the owners themselves: a part was put in, or taken out, since the child was made."""
     uids = judge.uids
     if judge.group.lead.uid not in child.births:
@@ -144,16 +144,16 @@ def _other_owners(judge: _Judge, child: ChildFile) -> Iterator[TemplateFinding]:
         yield TemplateFinding(owner, child.name, FindingKind.SPEC, reason, judge.now)
 
 
-def asking(group: TemplateGroup, child: ChildFile) -> tuple[TemplateFinding, ...]:
+def asking(group: TemplateGroup, child: ChildRecord) -> tuple[TemplateFinding, ...]:
     """Return the findings of a child that a rollout is for.
 
     One that was made for a broken predicate, from what is still current, and breaks it again is left: making it once
     more would bring no other.
     """
-    return wanting(group, child) if group.template.mode is Mode.ENFORCE else ()
+    return wanting(group, child) if group.template.mode is RolloutMode.ENFORCE else ()
 
 
-def wanting(group: TemplateGroup, child: ChildFile) -> tuple[TemplateFinding, ...]:
+def wanting(group: TemplateGroup, child: ChildRecord) -> tuple[TemplateFinding, ...]:
     """Return the findings that a rollout would be for if the mode of the template allowed one."""
     if not child.findings:
         return ()

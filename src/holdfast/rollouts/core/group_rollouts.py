@@ -19,20 +19,20 @@ from holdfast.rollouts.core import (
 )
 from holdfast.rollouts.core.adoption import Adopted
 from holdfast.rollouts.core.option1 import Stamp
-from holdfast.rollouts.core.records import OVER, Create, Phase, Remove, Rollout, Target
-from holdfast.rollouts.core.slots import State
-from holdfast.rollouts.core.template_groups import ChildFile, OwnerRevision, RolloutRecord, TemplateGroup
+from holdfast.rollouts.core.records import OVER, CreateChild, RolloutPhase, RemoveChild, Rollout, RolloutTarget
+from holdfast.rollouts.core.slots import ChildState
+from holdfast.rollouts.core.template_groups import ChildRecord, OwnerRevision, RolloutRecord, TemplateGroup
 from holdfast.rollouts.core.templates import Method
 
 # --- births and departures --------------------------------------------------------------------------------------------
 
 
-def unborn(group: TemplateGroup) -> list[ChildFile]:
+def unborn(group: TemplateGroup) -> list[ChildRecord]:
     """Return the first children of slots that were not seen alive yet; whether they exist only the store knows."""
-    return [each for each in group.children.values() if each.state is State.CREATING and not each.made_by]
+    return [each for each in group.children.values() if each.state is ChildState.CREATING and not each.made_by]
 
 
-def reborn(group: TemplateGroup, never_written: Collection[Address]) -> Iterator[ChildFile]:
+def reborn(group: TemplateGroup, never_written: Collection[Address]) -> Iterator[ChildRecord]:
     """Yield the children that were never written and would be made from something else by now."""
     generation = template_groups.birth_generation(group)
     for child in unborn(group):
@@ -41,7 +41,7 @@ def reborn(group: TemplateGroup, never_written: Collection[Address]) -> Iterator
             yield dataclasses.replace(child, births=births, generation=generation.number)
 
 
-def missing(group: TemplateGroup, now: float) -> Iterator[ChildFile]:
+def missing(group: TemplateGroup, now: float) -> Iterator[ChildRecord]:
     """Yield the children to be born in slots of `replicas` that nothing fills."""
     filled = {child.slot for child in group.children.values()}
     generation = template_groups.birth_generation(group)
@@ -50,14 +50,14 @@ def missing(group: TemplateGroup, now: float) -> Iterator[ChildFile]:
         slot = rendering.slot_name(group.template, index)
         if slot not in filled:
             address = rendering.child_address(group.template, slot)
-            yield ChildFile(address, slot, births, generation.number, since=now)
+            yield ChildRecord(address, slot, births, generation.number, since=now)
 
 
-def surplus(group: TemplateGroup) -> Iterator[ChildFile]:
+def surplus(group: TemplateGroup) -> Iterator[ChildRecord]:
     """Yield the children in slots that `replicas` no longer asks for, as being removed."""
     for child in group.children.values():
-        if child.state is not State.REMOVING and not group_views.is_wanted(group, child.slot):
-            yield dataclasses.replace(child, state=State.REMOVING, note="fewer replicas are wanted")
+        if child.state is not ChildState.REMOVING and not group_views.is_wanted(group, child.slot):
+            yield dataclasses.replace(child, state=ChildState.REMOVING, note="fewer replicas are wanted")
 
 
 def selected(group: TemplateGroup, declared: Mapping[Address, Declaration]) -> dict[Address, Declaration]:
@@ -70,15 +70,15 @@ def selected(group: TemplateGroup, declared: Mapping[Address, Declaration]) -> d
 
 def found(
     group: TemplateGroup, absent: Iterable[Address], there: Mapping[Address, Mapping[str, Stamp]], now: float
-) -> Iterator[ChildFile]:
+) -> Iterator[ChildRecord]:
     """Yield records for selected children that have none: those that exist already are adopted by their stamps."""
     generation = template_groups.birth_generation(group)
     births = template_groups.born(group, generation)
     for address in absent:
-        yield ChildFile(address, address.name, births, generation.number, since=now)
+        yield ChildRecord(address, address.name, births, generation.number, since=now)
     for address, stamps in there.items():
         legacy = {owner.uid: _stamped(stamps.get(owner.uid)) for owner in group.owners}
-        child = ChildFile(address, address.name, legacy, state=State.READY, since=now, ready_since=now)
+        child = ChildRecord(address, address.name, legacy, state=ChildState.READY, since=now, ready_since=now)
         yield adopted(group, child)
 
 
@@ -86,7 +86,7 @@ def _stamped(stamp: Stamp | None) -> OwnerRevision:
     return OwnerRevision(stamp=None if stamp is None else StampedHash(stamp.version, stamp.digest))
 
 
-def adopted(group: TemplateGroup, child: ChildFile) -> ChildFile:
+def adopted(group: TemplateGroup, child: ChildRecord) -> ChildRecord:
     """Return a child with whatever of its origin its stamps tell; what they do not tell stays unknown."""
     births = dict(child.births)
     for owner in group.owners:
@@ -118,14 +118,14 @@ def begun(group: TemplateGroup, now: float) -> tuple[RolloutRecord | None, Rollo
         return dataclasses.replace(file, rollout=ended, due_at=None), RolloutRecord(number, target.revision, new)
     if not any(group_findings.asking(group, child) for child in group.children.values()):
         return None, None
-    if file is not None and file.rollout.phase is Phase.ROLLED_BACK:
+    if file is not None and file.rollout.phase is RolloutPhase.ROLLED_BACK:
         aim = group.generation(file.aim)
         if aim is not None and template_groups.is_same(group, aim, group.current):
             return None, None
     return None, fresh(group, template_groups.accepts(group, group.current.number), _good(group), now)
 
 
-def fresh(group: TemplateGroup, target: Target, previous: Target | None, now: float, who: str = "") -> RolloutRecord:
+def fresh(group: TemplateGroup, target: RolloutTarget, previous: RolloutTarget | None, now: float, who: str = "") -> RolloutRecord:
     """Return a rollout that has not begun."""
     number = 1 if group.rollout is None else group.rollout.number + 1
     return RolloutRecord(number, target.revision, rollout_steps.start(_id(number), target, previous, now), who)
@@ -135,7 +135,7 @@ def _id(number: int) -> str:
     return f"r{number}"
 
 
-def _good(group: TemplateGroup) -> Target | None:
+def _good(group: TemplateGroup) -> RolloutTarget | None:
     """Return where to go back to: what the last rollout brought, else what most children are."""
     file = group.rollout
     if file is not None and file.rollout.phase in OVER:
@@ -198,9 +198,9 @@ def resumed(group: TemplateGroup, now: float, who: str) -> tuple[RolloutRecord |
     file = group.rollout
     if file is None:
         return None, "nothing was rolled out yet"
-    if file.rollout.phase in {Phase.PAUSED, Phase.HALTED}:
+    if file.rollout.phase in {RolloutPhase.PAUSED, RolloutPhase.HALTED}:
         return dataclasses.replace(file, rollout=rollout_steps.resume(file.rollout, now), who=who, due_at=now), ""
-    if file.rollout.phase is Phase.ROLLED_BACK:
+    if file.rollout.phase is RolloutPhase.ROLLED_BACK:
         again = fresh(group, template_groups.accepts(group, group.current.number), _good(group), now, who)
         return dataclasses.replace(again, due_at=now), ""
     return None, f"it is {file.rollout.phase}; there is nothing to resume"
@@ -209,24 +209,24 @@ def resumed(group: TemplateGroup, now: float, who: str) -> tuple[RolloutRecord |
 # --- steps ------------------------------------------------------------------------------------------------------------
 
 
-Places = Mapping[str, Sequence[ChildFile]]
+Places = Mapping[str, Sequence[ChildRecord]]
 
 
 def places(group: TemplateGroup, slots: Collection[str]) -> Places:
     """Return the children in some slots, once for all steps of a pass."""
-    out: dict[str, list[ChildFile]] = {}
+    out: dict[str, list[ChildRecord]] = {}
     for child in group.children.values():
         if child.slot in slots:
             out.setdefault(child.slot, []).append(child)
     return out
 
 
-def created(group: TemplateGroup, step: Create, at: Places, now: float) -> ChildFile:
+def created(group: TemplateGroup, step: CreateChild, at: Places, now: float) -> ChildRecord:
     """Return the record of a child that a rollout asks for; what is rewritten keeps its name and what it was."""
     generation = group.generation(step.revision)
     assert generation is not None, f"generation {step.revision} of {group.template.name} is lost"
     births = template_groups.born(group, generation)
-    before = next((each for each in at.get(step.slot, ()) if each.state is State.GONE), None)
+    before = next((each for each in at.get(step.slot, ()) if each.state is ChildState.GONE), None)
     if step.child:
         address = Address.parse(step.child)
         before = group.children[address]
@@ -236,7 +236,7 @@ def created(group: TemplateGroup, step: Create, at: Places, now: float) -> Child
         address = _only(group, step.slot, at)
     kept = group.children.get(address)
     was = before if step.child or _rewrites(group) else None
-    return ChildFile(
+    return ChildRecord(
         address,
         step.slot,
         births,
@@ -252,11 +252,11 @@ def created(group: TemplateGroup, step: Create, at: Places, now: float) -> Child
     )
 
 
-def _rewrites(group: TemplateGroup, child: ChildFile | None = None) -> bool:
+def _rewrites(group: TemplateGroup, child: ChildRecord | None = None) -> bool:
     return group.template.method is Method.REWRITE or (child is not None and child.is_rewriting)
 
 
-def _child_name(step: Create) -> str:
+def _child_name(step: CreateChild) -> str:
     """Return a name that only this attempt of this rollout has: the same step twice is the same child."""
     rollout, _, back = step.made_by.partition("/")
     return f"{step.slot}-{rollout}{back[:1]}{f'x{step.attempt}' if step.attempt else ''}"
@@ -268,7 +268,7 @@ def _only(group: TemplateGroup, slot: str, at: Places) -> Address:
     return known or rendering.child_address(group.template, slot)
 
 
-def removed(group: TemplateGroup, step: Remove) -> ChildFile:
+def removed(group: TemplateGroup, step: RemoveChild) -> ChildRecord:
     """Return the record of a child that a rollout wants out of the way.
 
     What is rewritten is not removed: its place counts as empty until it has the new content, and one that failed gets
@@ -276,34 +276,34 @@ def removed(group: TemplateGroup, step: Remove) -> ChildFile:
     """
     child = group.children[Address.parse(step.child)]
     if not _rewrites(group, child):
-        return dataclasses.replace(child, state=State.REMOVING, note=child.note or step.why)
-    if child.state is State.FAILED and child.before is not None:
+        return dataclasses.replace(child, state=ChildState.REMOVING, note=child.note or step.why)
+    if child.state is ChildState.FAILED and child.before is not None:
         generation, births = child.before
-        return dataclasses.replace(child, state=State.REMOVING, generation=generation, births=births, before=None)
-    return dataclasses.replace(child, state=State.GONE)
+        return dataclasses.replace(child, state=ChildState.REMOVING, generation=generation, births=births, before=None)
+    return dataclasses.replace(child, state=ChildState.GONE)
 
 
-def is_beginning(group: TemplateGroup, child: ChildFile, at: Places, maker: str) -> bool:
+def is_beginning(group: TemplateGroup, child: ChildRecord, at: Places, maker: str) -> bool:
     """Tell whether an intent is the first that a rollout has for a slot, so that nothing is half done without it."""
     method = group.template.method
-    if child.state is State.CREATING:
+    if child.state is ChildState.CREATING:
         keeps = method is Method.REPLACE_BEFORE_REMOVE or _rewrites(group, child)
         return child.made_by == maker and keeps
     others = [each for each in at.get(child.slot, ()) if each.address != child.address]
     is_old = child.made_by != maker and not child.is_rewriting
-    return child.state is State.REMOVING and method is Method.REMOVE_FIRST and is_old and not others
+    return child.state is ChildState.REMOVING and method is Method.REMOVE_FIRST and is_old and not others
 
 
-def withdrawn(child: ChildFile, now: float) -> ChildFile | None:
+def withdrawn(child: ChildRecord, now: float) -> ChildRecord | None:
     """Return what is left of an intent that was stopped before anything was written: the child of before, or None."""
-    if child.state is State.REMOVING:
-        return dataclasses.replace(child, state=State.READY, note="")
+    if child.state is ChildState.REMOVING:
+        return dataclasses.replace(child, state=ChildState.READY, note="")
     if child.before is None:
         return None
     generation, births = child.before
     return dataclasses.replace(
         child,
-        state=State.READY,
+        state=ChildState.READY,
         ready_since=now,
         generation=generation,
         births=births,
@@ -314,16 +314,16 @@ def withdrawn(child: ChildFile, now: float) -> ChildFile | None:
     )
 
 
-def gone(group: TemplateGroup, child: ChildFile, at: Places, now: float) -> ChildFile | None:
+def gone(group: TemplateGroup, child: ChildRecord, at: Places, now: float) -> ChildRecord | None:
     """Return what is left of a child that was removed: the place it leaves empty, or nothing."""
     if _rewrites(group, child):
-        return dataclasses.replace(child, state=State.READY, ready_since=now, made_by="", attempt=0, is_rewriting=False)
+        return dataclasses.replace(child, state=ChildState.READY, ready_since=now, made_by="", attempt=0, is_rewriting=False)
     others = [each for each in at.get(child.slot, ()) if each.address != child.address]
     if others or not group_views.is_wanted(group, child.slot):
         return None
-    return dataclasses.replace(child, state=State.GONE)
+    return dataclasses.replace(child, state=ChildState.GONE)
 
 
 def retired(rollout: Rollout) -> bool:
     """Tell whether a rollout needs no more looking at until somebody acts."""
-    return rollout.phase in OVER or rollout.phase in {Phase.PAUSED, Phase.HALTED}
+    return rollout.phase in OVER or rollout.phase in {RolloutPhase.PAUSED, RolloutPhase.HALTED}

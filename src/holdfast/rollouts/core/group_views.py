@@ -9,9 +9,9 @@ from collections.abc import Callable, Collection, Mapping
 from holdfast.model.address import Address
 from holdfast.rollouts.core import group_findings, rendering, template_groups
 from holdfast.rollouts.core.rollout_limits import Health, Order, RolloutLimits
-from holdfast.rollouts.core.slots import Child, State
+from holdfast.rollouts.core.slots import Child, ChildState
 from holdfast.rollouts.core.template_findings import FindingKind, TemplateFinding
-from holdfast.rollouts.core.template_groups import ChildFile, OwnerRevision, RevisionSet, TemplateGroup
+from holdfast.rollouts.core.template_groups import ChildRecord, OwnerRevision, RevisionSet, TemplateGroup
 from holdfast.rollouts.core.templates import Compatibility, Method
 
 _UNLIKE = -1  # a revision that no target accepts
@@ -26,7 +26,7 @@ def is_wanted(group: TemplateGroup, slot: str) -> bool:
     return index is not None and index < template.replicas
 
 
-Zones = Callable[[ChildFile], str]
+Zones = Callable[[ChildRecord], str]
 
 
 def children(
@@ -68,7 +68,7 @@ class View:
         records = tuple(owner.record for owner in group.owners)
         return (group.template, records, self._rollout.maker, self._rollout.target, self._rollout.started_at)
 
-    def of(self, child: ChildFile, *, is_missing: bool = False, is_idle: bool = False) -> Child:
+    def of(self, child: ChildRecord, *, is_missing: bool = False, is_idle: bool = False) -> Child:
         """Return one child."""
         group, rollout = self._group, self._rollout
         asked = group_findings.asking(group, child) if self._is_forward and child.findings else ()
@@ -80,7 +80,7 @@ class View:
             child.slot,
             str(child.address),
             _revision(child, rollout.target.revision, fits=fits, is_broken=is_broken),
-            State.UNHEALTHY if child.state is State.READY and is_missing else child.state,
+            ChildState.UNHEALTHY if child.state is ChildState.READY and is_missing else child.state,
             child.ready_since,
             child.made_by,
             child.attempt,
@@ -93,23 +93,23 @@ class View:
             is_rewritten=fits is False and not is_broken and self._fitting.is_near(child),
         )
 
-    def _fits(self, child: ChildFile, asked: Collection[TemplateFinding]) -> bool | None:
+    def _fits(self, child: ChildRecord, asked: Collection[TemplateFinding]) -> bool | None:
         """Tell whether a child is what the target asks for; Option 1 knows no more than its findings say."""
         if self._is_forward and self._group.template.compatibility is Compatibility.OPTION1:
             return not asked
         return self._fitting.of(child)
 
-    def _topology(self, child: ChildFile) -> str:
+    def _topology(self, child: ChildRecord) -> str:
         if self._zones is not None:
             return self._zones(child)
         return rendering.zone_of(self._group.template, child.slot) if self._has_zones else ""
 
-    def _held_until(self, child: ChildFile) -> float | None:
+    def _held_until(self, child: ChildRecord) -> float | None:
         hold = self._group.template.holds.get(child.slot)
         return None if hold is None else math.inf if math.isinf(hold) else self._rollout.started_at + hold
 
 
-def _revision(child: ChildFile, target: int, *, fits: bool | None, is_broken: bool) -> int:
+def _revision(child: ChildRecord, target: int, *, fits: bool | None, is_broken: bool) -> int:
     """Return the generation that the rollout is to believe: the target's for a child that fits it by any rule."""
     if is_broken:
         return _UNLIKE
@@ -130,7 +130,7 @@ class _Fitting:
             each.template.fields.rewritten for each in group.owners
         )
 
-    def of(self, child: ChildFile) -> bool | None:
+    def of(self, child: ChildRecord) -> bool | None:
         if self._target is None:
             return None
         key = tuple(child.births.items())
@@ -138,7 +138,7 @@ class _Fitting:
             self._known[key] = template_groups.fits(self._group, child, self._target)
         return self._known[key]
 
-    def is_near(self, child: ChildFile) -> bool:
+    def is_near(self, child: ChildRecord) -> bool:
         """Tell whether a child has to be rewritten only."""
         if self._target is None or not self._rewrites:
             return False

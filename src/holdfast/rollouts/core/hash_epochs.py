@@ -23,13 +23,13 @@ from typing import Final
 
 from holdfast.errors import SchemeError
 from holdfast.rollouts.core import template_schemes
-from holdfast.rollouts.core.revisions import ChildRecord, HashEpoch, Live, ParentRecord, Revision
+from holdfast.rollouts.core.revisions import ChildOrigin, HashEpoch, LiveTemplate, ParentRecord, TemplateRevision
 from holdfast.rollouts.core.template_schemes import Digests, Schemes, TemplateScheme
 
 _ID: Final = re.compile(r"(.+)/([1-9][0-9]*)")
 
 
-class Change(StrEnum):
+class RecordChange(StrEnum):
     """What a step does to an owner's record."""
 
     CREATE = "create"
@@ -42,12 +42,12 @@ class Change(StrEnum):
 class RecordStep:
     """One write: store `record` if the stored version is still `expected` (None: if there is none); else read again."""
 
-    change: Change
+    change: RecordChange
     expected: int | None
     record: ParentRecord
 
 
-def reconcile(record: ParentRecord | None, live: Live, scheme_id: str, known: Schemes) -> RecordStep | None:
+def reconcile(record: ParentRecord | None, live: LiveTemplate, scheme_id: str, known: Schemes) -> RecordStep | None:
     """Return the next write that brings an owner's record up to a live template, or None if it is there.
 
     Call again after each write. A record of another uid is of an owner that is gone; its children are orphans.
@@ -56,56 +56,56 @@ def reconcile(record: ParentRecord | None, live: Live, scheme_id: str, known: Sc
     if scheme is None:
         raise SchemeError(f"no template scheme {scheme_id!r} is known here; known are {', '.join(sorted(known))}")
     if record is None or record.uid != live.uid:
-        return RecordStep(Change.CREATE, None, _first_record(live, scheme, known))
+        return RecordStep(RecordChange.CREATE, None, _first_record(live, scheme, known))
     return _first(_STEPS, record, live, scheme, known)
 
 
-_Rule = Callable[[ParentRecord, Live, TemplateScheme, Schemes], RecordStep | None]
+_Rule = Callable[[ParentRecord, LiveTemplate, TemplateScheme, Schemes], RecordStep | None]
 
 
 def _first(
-    rules: Iterable[_Rule], record: ParentRecord, live: Live, scheme: TemplateScheme, known: Schemes
+    rules: Iterable[_Rule], record: ParentRecord, live: LiveTemplate, scheme: TemplateScheme, known: Schemes
 ) -> RecordStep | None:
     return next((step for rule in rules if (step := rule(record, live, scheme, known)) is not None), None)
 
 
-def _first_record(live: Live, scheme: TemplateScheme, known: Schemes) -> ParentRecord:
-    revision = Revision(1, live.content, live.schema).digested(known)
+def _first_record(live: LiveTemplate, scheme: TemplateScheme, known: Schemes) -> ParentRecord:
+    revision = TemplateRevision(1, live.content, live.schema).digested(known)
     return ParentRecord(live.uid, (revision,), (HashEpoch(0, scheme.id, 1),), 1)
 
 
-def _activate(record: ParentRecord, _live: Live, scheme: TemplateScheme, known: Schemes) -> RecordStep | None:
+def _activate(record: ParentRecord, _live: LiveTemplate, scheme: TemplateScheme, known: Schemes) -> RecordStep | None:
     """Begin a regime. Its base is what was recorded, never what is live: nobody has judged that yet."""
     last = record.regimes[-1]
     if last.scheme == scheme.id:
         return None
     regime = HashEpoch(last.index + 1, scheme.id, record.current)
     revisions = tuple(revision.digested(known) for revision in record.revisions)
-    return _step(Change.ACTIVATE, record, regimes=(*record.regimes, regime), revisions=revisions)
+    return _step(RecordChange.ACTIVATE, record, regimes=(*record.regimes, regime), revisions=revisions)
 
 
-def _record(record: ParentRecord, live: Live, _scheme: TemplateScheme, known: Schemes) -> RecordStep | None:
+def _record(record: ParentRecord, live: LiveTemplate, _scheme: TemplateScheme, known: Schemes) -> RecordStep | None:
     """Record what is live, if its content is not the current revision's; a revert is a new revision too."""
     if _is_recorded(record.latest, live, known, record.regimes[-1].scheme):
         return None
     ordinal = max(revision.ordinal for revision in record.revisions) + 1
-    revision = Revision(ordinal, live.content, live.schema).digested(known)
-    return _step(Change.RECORD, record, revisions=(*record.revisions, revision), current=ordinal)
+    revision = TemplateRevision(ordinal, live.content, live.schema).digested(known)
+    return _step(RecordChange.RECORD, record, revisions=(*record.revisions, revision), current=ordinal)
 
 
 _STEPS: tuple[_Rule, ...] = (_activate, _record)  # the order is the first of the three rules
 
 
-def _is_recorded(latest: Revision, live: Live, _known: Schemes, _scheme_id: str) -> bool:
+def _is_recorded(latest: TemplateRevision, live: LiveTemplate, _known: Schemes, _scheme_id: str) -> bool:
     """Compare content and not digests: a later scheme may see what this one does not."""
     return latest.schema == live.schema and template_schemes.is_same_content(latest.content, live.content)
 
 
 def _step(
-    change: Change,
+    change: RecordChange,
     record: ParentRecord,
     *,
-    revisions: tuple[Revision, ...] | None = None,
+    revisions: tuple[TemplateRevision, ...] | None = None,
     regimes: tuple[HashEpoch, ...] | None = None,
     current: int | None = None,
 ) -> RecordStep:
@@ -119,7 +119,7 @@ def _step(
     return RecordStep(change, record.version, new)
 
 
-def settled(record: ParentRecord | None, live: Live, scheme_id: str, known: Schemes) -> ParentRecord:
+def settled(record: ParentRecord | None, live: LiveTemplate, scheme_id: str, known: Schemes) -> ParentRecord:
     """Return what the record is when every step was made: for rehearsals, and where no other writer is possible."""
     while (step := reconcile(record, live, scheme_id, known)) is not None:
         record = step.record
@@ -130,7 +130,7 @@ def settled(record: ParentRecord | None, live: Live, scheme_id: str, known: Sche
 # --- verdicts ---------------------------------------------------------------------------------------------------------
 
 
-class Standing(StrEnum):
+class SyncStanding(StrEnum):
     """How a child stands to its owner."""
 
     MATCHING = "matching"
@@ -139,24 +139,24 @@ class Standing(StrEnum):
     UNKNOWN = "unknown"  # a digest that is needed was never stored, and its scheme is not known here
 
 
-def standing(record: ParentRecord, child: ChildRecord, known: Schemes) -> Standing:
+def standing(record: ParentRecord, child: ChildOrigin, known: Schemes) -> SyncStanding:
     """Return how a bound child stands to the current revision under the last regime."""
     birth = None if child.birth is None else record.revision(child.birth)
     if birth is None or child.born_regime is None or child.owner != record.uid:
-        return Standing.UNKNOWN
+        return SyncStanding.UNKNOWN
     scheme_id = record.regimes[-1].scheme
     if _matches(birth, record.latest, scheme_id, known):
-        return Standing.MATCHING
+        return SyncStanding.MATCHING
     match in_sync(record, child, known):
         case True:
-            return Standing.GRANDFATHERED
+            return SyncStanding.GRANDFATHERED
         case False:
-            return Standing.DRIFTED
+            return SyncStanding.DRIFTED
         case None:
-            return Standing.UNKNOWN
+            return SyncStanding.UNKNOWN
 
 
-def in_sync(record: ParentRecord, child: ChildRecord, known: Schemes) -> bool | None:
+def in_sync(record: ParentRecord, child: ChildOrigin, known: Schemes) -> bool | None:
     """Tell whether a child is what its owner wants by the recursive rule; None where that cannot be told.
 
     One step of the rule for each regime since the child was born, from its first to the last: the verdict under a
@@ -182,9 +182,9 @@ def is_same(record: ParentRecord, ordinals: tuple[int | None, int | None], known
 
 
 def _under(
-    base: Revision | None,
+    base: TemplateRevision | None,
     scheme_id: str,
-    compared: tuple[Revision, Revision | None],
+    compared: tuple[TemplateRevision, TemplateRevision | None],
     *,
     before: bool | None,
     known: Schemes,
@@ -200,13 +200,13 @@ def _judges(regime: HashEpoch, born_regime: int) -> bool:
     return regime.index >= born_regime
 
 
-def _matches(one: Revision | None, other: Revision | None, scheme_id: str, known: Schemes) -> bool | None:
+def _matches(one: TemplateRevision | None, other: TemplateRevision | None, scheme_id: str, known: Schemes) -> bool | None:
     mine = _digests(one, scheme_id, known)
     theirs = _digests(other, scheme_id, known)
     return None if mine is None or theirs is None else mine.matches(theirs)
 
 
-def _digests(revision: Revision | None, scheme_id: str, known: Schemes) -> Digests | None:
+def _digests(revision: TemplateRevision | None, scheme_id: str, known: Schemes) -> Digests | None:
     return None if revision is None else revision.digests_by(scheme_id, known)
 
 
@@ -225,7 +225,7 @@ def _either(one: bool | None, other: bool | None) -> bool | None:  # noqa: FBT00
 # --- what may be forgotten --------------------------------------------------------------------------------------------
 
 
-def forget(record: ParentRecord, children: Iterable[ChildRecord], keep: int = 10) -> RecordStep | None:
+def forget(record: ParentRecord, children: Iterable[ChildOrigin], keep: int = 10) -> RecordStep | None:
     """Return the write that drops revisions and regimes nothing can ask for, or None; `keep` newest stay for undo.
 
     Pass every child of the owner, read in the transaction that makes the write: one born in between may need what
@@ -243,10 +243,10 @@ def forget(record: ParentRecord, children: Iterable[ChildRecord], keep: int = 10
     revisions = tuple(each for each in record.revisions if each.ordinal in needed or each.ordinal in newest)
     if len(regimes) == len(record.regimes) and len(revisions) == len(record.revisions):
         return None
-    return _step(Change.FORGET, record, revisions=revisions, regimes=regimes)
+    return _step(RecordChange.FORGET, record, revisions=revisions, regimes=regimes)
 
 
-def schemes_in_use(record: ParentRecord, children: Iterable[ChildRecord]) -> frozenset[str]:
+def schemes_in_use(record: ParentRecord, children: Iterable[ChildOrigin]) -> frozenset[str]:
     """Return the schemes that a build has to know, or have stored digests of, to judge these children."""
     stamps = {child.stamp.scheme for child in children if not child.is_bound and child.stamp is not None}
     return frozenset(stamps | {regime.scheme for regime in record.regimes})

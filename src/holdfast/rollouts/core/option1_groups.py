@@ -11,10 +11,10 @@ from holdfast.compare.hash_schemes import StampedHash
 from holdfast.rollouts.core import option1
 from holdfast.rollouts.core.option1 import Stamp, Stamped
 from holdfast.rollouts.core.template_findings import FindingKind
-from holdfast.rollouts.core.template_groups import ChildFile, OwnerRecord, OwnerRevision, TemplateGroup
+from holdfast.rollouts.core.template_groups import ChildRecord, OwnerRecord, OwnerRevision, TemplateGroup
 
 
-def propagated(group: TemplateGroup) -> tuple[OwnerRecord | None, list[ChildFile]]:
+def propagated(group: TemplateGroup) -> tuple[OwnerRecord | None, list[ChildRecord]]:
     """Return the owner and the children that get another stamp; in the store they change together."""
     lead = group.lead
     scheme = lead.known[lead.record.regimes[-1].scheme]
@@ -35,11 +35,11 @@ def propagated(group: TemplateGroup) -> tuple[OwnerRecord | None, list[ChildFile
     return after, changed
 
 
-def _stamp(child: ChildFile, owner: str) -> Stamp | None:
+def _stamp(child: ChildRecord, owner: str) -> Stamp | None:
     stamp = child.births.get(owner, OwnerRevision()).stamp
     return None if stamp is None else Stamp(stamp.digest, stamp.scheme)
 
 
-def _is_marked(child: ChildFile) -> bool:
+def _is_marked(child: ChildRecord) -> bool:
     """Tell whether anything at all was found about a child: the guard of the original asks no more than that."""
     return any(each.kind in {FindingKind.SPEC, FindingKind.DYNAMIC} for each in child.findings)

@@ -8,14 +8,14 @@ from collections.abc import Iterable
 from holdfast.compare.hash_schemes import StampedHash
 from holdfast.model.json import Json
 from holdfast.rollouts.core import adoption, hash_epochs, template_groups, templates
-from holdfast.rollouts.core.hash_epochs import Change
+from holdfast.rollouts.core.hash_epochs import RecordChange
 from holdfast.rollouts.core.option1 import Stamp
-from holdfast.rollouts.core.revisions import ChildRecord, Revision
+from holdfast.rollouts.core.revisions import ChildOrigin, TemplateRevision
 from holdfast.rollouts.core.template_groups import OwnerRecord, TemplateGroup
 from holdfast.rollouts.core.templates import RESOURCE, Template
 
 
-def step(template: Template, owned: OwnerRecord | None) -> tuple[Change, OwnerRecord] | None:
+def step(template: Template, owned: OwnerRecord | None) -> tuple[RecordChange, OwnerRecord] | None:
     """Return the next write that brings an owner up to what is declared, or None if it is there.
 
     Which fields count is part of the scheme: another choice of them is a regime, never an edit.
@@ -50,7 +50,7 @@ def with_live(owner: OwnerRecord, seen: Json, stamps: Iterable[Stamp]) -> OwnerR
     known = owner.template.readable(owner.known)
     record = owner.record
     ordinal = max(each.ordinal for each in record.revisions) + 1
-    live = Revision(ordinal, {**owner.template.live().content, RESOURCE: seen}, owner.template.schema)
+    live = TemplateRevision(ordinal, {**owner.template.live().content, RESOURCE: seen}, owner.template.schema)
     for stamp in set(stamps):
         named = StampedHash(stamp.version, stamp.digest)
         if adoption.named_by(record.revisions, named, known) is None and adoption.named_by([live], named, known):
@@ -82,10 +82,10 @@ def forgetting(owner: OwnerRecord, users: Iterable[TemplateGroup], keep: int) ->
     )
 
 
-def _records(group: TemplateGroup, uid: str) -> Iterable[ChildRecord]:
+def _records(group: TemplateGroup, uid: str) -> Iterable[ChildOrigin]:
     """Yield what children owe to an owner, and what rewritten ones owed to it before."""
     for child in group.children.values():
         yield child.record_of(uid)
         if child.before is not None and uid in child.before[1]:
             birth = child.before[1][uid]
-            yield ChildRecord(child.name, uid, birth.revision, birth.regime, birth.stamp)
+            yield ChildOrigin(child.name, uid, birth.revision, birth.regime, birth.stamp)

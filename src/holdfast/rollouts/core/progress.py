@@ -7,9 +7,9 @@ import dataclasses
 from holdfast.policy import windows
 from holdfast.policy.write_reasons import WriteReason
 from holdfast.rollouts.core import records, rollout_limits
-from holdfast.rollouts.core.records import BEGINNING, Failures, Phase, Rollout, Target
+from holdfast.rollouts.core.records import BEGINNING, SlotFailures, RolloutPhase, Rollout, RolloutTarget
 from holdfast.rollouts.core.rollout_limits import Health, OnHalt, RolloutLimits
-from holdfast.rollouts.core.slots import SlotSet, State
+from holdfast.rollouts.core.slots import SlotSet, ChildState
 
 
 def advanced(rollout: Rollout, fleet: SlotSet, limits: RolloutLimits, now: float) -> Rollout:
@@ -17,7 +17,7 @@ def advanced(rollout: Rollout, fleet: SlotSet, limits: RolloutLimits, now: float
     counted = _opened(_counted(rollout, fleet, now), limits, now)
     if counted.phase in BEGINNING and (why := _fault(counted, fleet, limits, now)):
         return _stopped(counted, limits, now, why)
-    if counted.phase is Phase.PENDING:
+    if counted.phase is RolloutPhase.PENDING:
         return _begun(counted, limits)
     return _waved(counted, fleet, limits, now) if counted.phase in BEGINNING else counted
 
@@ -27,12 +27,12 @@ def _counted(rollout: Rollout, fleet: SlotSet, now: float) -> Rollout:
     failures = dict(rollout.failures)
     ready = 0
     for child in records.made(rollout, fleet):
-        if child.state is State.READY:
+        if child.state is ChildState.READY:
             ready += 1
-        elif child.state is State.FAILED:
+        elif child.state is ChildState.FAILED:
             known = failures.get(child.slot)
             if known is None or child.attempt >= known.times:
-                failures[child.slot] = Failures(child.attempt + 1, now)
+                failures[child.slot] = SlotFailures(child.attempt + 1, now)
     if ready > rollout.ready:
         rollout = dataclasses.replace(rollout, ready=ready, progressed_at=now)
     return rollout if failures == rollout.failures else dataclasses.replace(rollout, failures=failures)
@@ -53,7 +53,7 @@ def _fault(rollout: Rollout, fleet: SlotSet, limits: RolloutLimits, now: float) 
     if failing:
         return f"health gate {failing[0]} fails"
     if limits.halt_after is not None:
-        sick = sum(child.state is State.UNHEALTHY for child in records.made(rollout, fleet))
+        sick = sum(child.state is ChildState.UNHEALTHY for child in records.made(rollout, fleet))
         allowed = rollout_limits.resolve(limits.halt_after, len(fleet.slots))
         if rollout.failed + sick >= max(1, allowed):
             return f"{rollout.failed} replacements failed and {sick} are unhealthy; {allowed} stop a rollout"
@@ -71,16 +71,16 @@ def _lateness(rollout: Rollout, fleet: SlotSet, limits: RolloutLimits, now: floa
 def _stopped(rollout: Rollout, limits: RolloutLimits, now: float, why: str) -> Rollout:
     if limits.on_halt is OnHalt.ROLL_BACK and rollout.previous is not None and not rollout.is_going_back:
         return going_back(rollout, rollout.previous, now, why)
-    return dataclasses.replace(rollout, phase=Phase.HALTED, resumes_to=rollout.phase, why=why)
+    return dataclasses.replace(rollout, phase=RolloutPhase.HALTED, resumes_to=rollout.phase, why=why)
 
 
-def going_back(rollout: Rollout, to: Target, now: float, why: str) -> Rollout:
+def going_back(rollout: Rollout, to: RolloutTarget, now: float, why: str) -> Rollout:
     """Turn round. Without canary and waves: what it goes to was good, and every minute on the other is not."""
     return dataclasses.replace(
         rollout,
         target=to,
         is_going_back=True,
-        phase=Phase.PROGRESSING,
+        phase=RolloutPhase.PROGRESSING,
         resumes_to=None,
         failures={},
         forgiven=0,
@@ -95,8 +95,8 @@ def _begun(rollout: Rollout, limits: RolloutLimits) -> Rollout:
     if rollout.is_closed:
         return rollout
     if rollout_limits.quota(limits, 0, 0):
-        return dataclasses.replace(rollout, phase=Phase.CANARY)
-    return dataclasses.replace(rollout, phase=Phase.PROGRESSING, wave=1)
+        return dataclasses.replace(rollout, phase=RolloutPhase.CANARY)
+    return dataclasses.replace(rollout, phase=RolloutPhase.PROGRESSING, wave=1)
 
 
 def _waved(rollout: Rollout, fleet: SlotSet, limits: RolloutLimits, now: float) -> Rollout:
@@ -113,12 +113,12 @@ def _waved(rollout: Rollout, fleet: SlotSet, limits: RolloutLimits, now: float) 
         return dataclasses.replace(rollout, well_since=since)
     if not has_more:
         return dataclasses.replace(rollout, phase=_ending(rollout), well_since=None)
-    return dataclasses.replace(rollout, phase=Phase.PROGRESSING, wave=rollout.wave + 1, well_since=None)
+    return dataclasses.replace(rollout, phase=RolloutPhase.PROGRESSING, wave=rollout.wave + 1, well_since=None)
 
 
-def _ending(rollout: Rollout) -> Phase:
-    return Phase.ROLLED_BACK if rollout.is_going_back else Phase.COMPLETE
+def _ending(rollout: Rollout) -> RolloutPhase:
+    return RolloutPhase.ROLLED_BACK if rollout.is_going_back else RolloutPhase.COMPLETE
 
 
 def _is_well(rollout: Rollout, fleet: SlotSet) -> bool:
-    return all(child.state is State.READY for child in records.made(rollout, fleet))
+    return all(child.state is ChildState.READY for child in records.made(rollout, fleet))

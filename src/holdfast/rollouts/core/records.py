@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from holdfast.rollouts.core.slots import Child, Slot, SlotSet, State
+from holdfast.rollouts.core.slots import Child, Slot, SlotSet, ChildState
 
 
-class Phase(StrEnum):
+class RolloutPhase(StrEnum):
     """Where a rollout is."""
 
     PENDING = "pending"
@@ -27,12 +27,12 @@ class Phase(StrEnum):
     SUPERSEDED = "superseded"
 
 
-OVER: Final = frozenset({Phase.COMPLETE, Phase.ROLLED_BACK, Phase.SUPERSEDED})
-_SERVING: Final = (State.READY, State.UNHEALTHY)
-BEGINNING: Final = frozenset({Phase.CANARY, Phase.PROGRESSING})
+OVER: Final = frozenset({RolloutPhase.COMPLETE, RolloutPhase.ROLLED_BACK, RolloutPhase.SUPERSEDED})
+_SERVING: Final = (ChildState.READY, ChildState.UNHEALTHY)
+BEGINNING: Final = frozenset({RolloutPhase.CANARY, RolloutPhase.PROGRESSING})
 
 
-class Failures(NamedTuple):
+class SlotFailures(NamedTuple):
     """What went wrong in one slot."""
 
     times: int
@@ -40,7 +40,7 @@ class Failures(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class RolloutTarget:
     """A revision to come to, and the ordinals that equal it under the scheme: their children need not be replaced."""
 
     revision: int
@@ -52,19 +52,19 @@ class Rollout:
     """What has to be saved of a rollout; each save is a compare-and-swap on `version`."""
 
     id: str
-    target: Target
-    previous: Target | None  # where an automatic rollback goes; None: nowhere
+    target: RolloutTarget
+    previous: RolloutTarget | None  # where an automatic rollback goes; None: nowhere
     started_at: float
-    phase: Phase = Phase.PENDING
+    phase: RolloutPhase = RolloutPhase.PENDING
     wave: int = 0
-    failures: Mapping[str, Failures] = field(default_factory=dict)  # by slot
+    failures: Mapping[str, SlotFailures] = field(default_factory=dict)  # by slot
     forgiven: int = 0  # failures from before it was resumed
     ready: int = 0  # replacements that have been ready, the most seen
     progressed_at: float = 0.0
     well_since: float | None = None  # since when the wave is complete and well
     is_closed: bool = False  # a window was closed when it was last looked at
     is_going_back: bool = False
-    resumes_to: Phase | None = None
+    resumes_to: RolloutPhase | None = None
     why: str = ""
     version: int = 1
 
@@ -80,7 +80,7 @@ class Rollout:
 
 
 @dataclass(frozen=True, slots=True)
-class Save:
+class SaveRollout:
     """Store the rollout if the stored version is `expected`; if not, read again and drop the other steps."""
 
     expected: int
@@ -88,7 +88,7 @@ class Save:
 
 
 @dataclass(frozen=True, slots=True)
-class Create:
+class CreateChild:
     """Make a child of a revision in a slot. The key names the child: the same key twice is the same child."""
 
     key: str
@@ -101,7 +101,7 @@ class Create:
 
 
 @dataclass(frozen=True, slots=True)
-class Remove:
+class RemoveChild:
     """Remove a child; one that is gone is removed."""
 
     key: str
@@ -110,7 +110,7 @@ class Remove:
     why: str
 
 
-Step = Save | Create | Remove
+Step = SaveRollout | CreateChild | RemoveChild
 
 
 def made(rollout: Rollout, fleet: SlotSet) -> tuple[Child, ...]:
@@ -125,7 +125,7 @@ def taken(rollout: Rollout, fleet: SlotSet) -> int:
 
 
 def _is_emptied(slot: Slot) -> bool:
-    return all(child.state in {State.GONE, State.REMOVING} for child in slot.children)
+    return all(child.state in {ChildState.GONE, ChildState.REMOVING} for child in slot.children)
 
 
 def at_work(rollout: Rollout, fleet: SlotSet) -> list[Slot]:

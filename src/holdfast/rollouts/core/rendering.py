@@ -22,8 +22,8 @@ from holdfast.model.resource import Declaration, ManagementPolicy
 from holdfast.policy.dependency_graph import DEPENDS_ON
 from holdfast.rollouts.core import template_schemes
 from holdfast.rollouts.core.option1 import Stamp
-from holdfast.rollouts.core.revisions import ParentRecord, Revision
-from holdfast.rollouts.core.template_groups import ChildFile, OwnerRecord, OwnerRevision, TemplateGroup
+from holdfast.rollouts.core.revisions import ParentRecord, TemplateRevision
+from holdfast.rollouts.core.template_groups import ChildRecord, OwnerRecord, OwnerRevision, TemplateGroup
 from holdfast.rollouts.core.template_schemes import Keys
 from holdfast.rollouts.core.templates import LIVE, RESOURCE, Template
 
@@ -51,7 +51,7 @@ def zone_of(template: Template, slot: str) -> str:
     return "" if index is None or not template.zones else template.zones[index % len(template.zones)]
 
 
-def declaration(group: TemplateGroup, child: ChildFile, own: Declaration | None = None) -> Declaration:
+def declaration(group: TemplateGroup, child: ChildRecord, own: Declaration | None = None) -> Declaration:
     """Return what is declared of a child; `own` is what a person declared of one that a selector found.
 
     One of which nobody knows what it was made from is compared with what it would be made from now, and never written.
@@ -90,14 +90,14 @@ def _needs(group: TemplateGroup, own: str) -> dict[str, str]:
     return {DEPENDS_ON: ",".join(names)} if names else {}
 
 
-def _is_known(owner: OwnerRecord | None, child: ChildFile) -> bool:
+def _is_known(owner: OwnerRecord | None, child: ChildRecord) -> bool:
     if owner is None:
         return False
     birth = child.record_of(owner.uid)
     return birth.is_bound and birth.birth is not None and owner.record.revision(birth.birth) is not None
 
 
-def content(group: TemplateGroup, child: ChildFile) -> dict[str, Json]:
+def content(group: TemplateGroup, child: ChildRecord) -> dict[str, Json]:
     """Return what the owners of a child give it."""
     out: Json = {}
     owners = [each for uid in child.births if (each := group.owner(uid)) is not None] or list(group.owners)
@@ -142,7 +142,7 @@ def _in_place(owner: OwnerRecord, birth: OwnerRevision) -> dict[Keys, Json]:
     return out
 
 
-def _giving(record: ParentRecord, ordinal: int) -> Revision | None:
+def _giving(record: ParentRecord, ordinal: int) -> TemplateRevision | None:
     """Return the newest revision up to one that gave content to children, and was no resource of its own."""
     kept = (each for each in reversed(record.revisions) if each.ordinal <= ordinal and LIVE not in each.content)
     return next(kept, None)

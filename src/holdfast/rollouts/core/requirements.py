@@ -34,7 +34,7 @@ WITH_VALUES = frozenset({Asks.IN, Asks.NOT_IN, Asks.GT, Asks.LT})
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class Supply:
     """Where to see what is offered: a field of another resource, as last observed."""
 
     resource: Address
@@ -64,7 +64,7 @@ class Predicate:
     path: Path
     test: Asks
     values: tuple[Json, ...] = ()
-    offer: Offer | None = None
+    offer: Supply | None = None
     debounce: Debounce = field(default_factory=lambda: AT_ONCE)
 
     def holds(self, document: Json, offered: Json = ABSENT) -> bool | None:

@@ -16,7 +16,7 @@ from holdfast.rollouts.core.template_schemes import Digests, Schemes
 
 
 @dataclass(frozen=True, slots=True)
-class Live:
+class LiveTemplate:
     """A template as it stands in the world or in the files now."""
 
     uid: str  # of this owner, not of the next one with the same name
@@ -25,7 +25,7 @@ class Live:
 
 
 @dataclass(frozen=True, slots=True)
-class Revision:
+class TemplateRevision:
     """One content that an owner has had. Digests are added as schemes come, and outlive the build that knew them."""
 
     ordinal: int
@@ -41,7 +41,7 @@ class Revision:
         scheme = known.get(scheme_id)
         return None if scheme is None else scheme.digests(self.content, self.schema)
 
-    def digested(self, known: Schemes) -> Revision:
+    def digested(self, known: Schemes) -> TemplateRevision:
         """Return the revision with the digests of every known scheme, for a later build that knows fewer."""
         missing = {
             scheme.id: scheme.digests(self.content, self.schema)
@@ -65,12 +65,12 @@ class ParentRecord:
     """All that is remembered of an owner. `version` counts the writes: each is a compare-and-swap on it."""
 
     uid: str
-    revisions: tuple[Revision, ...]
+    revisions: tuple[TemplateRevision, ...]
     regimes: tuple[HashEpoch, ...]  # never empty; indexes rise but may begin late, when older ones were forgotten
     current: int  # ordinal
     version: int = 1
 
-    def revision(self, ordinal: int) -> Revision | None:
+    def revision(self, ordinal: int) -> TemplateRevision | None:
         """Return a revision that is still kept."""
         return next((each for each in self.revisions if each.ordinal == ordinal), None)
 
@@ -79,7 +79,7 @@ class ParentRecord:
         return next((each for each in self.regimes if each.index == index), None)
 
     @property
-    def latest(self) -> Revision:
+    def latest(self) -> TemplateRevision:
         """The revision that children are made from now."""
         found = self.revision(self.current)
         assert found is not None, f"owner {self.uid} has lost its current revision {self.current}"
@@ -87,7 +87,7 @@ class ParentRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class ChildRecord:
+class ChildOrigin:
     """What one child owes to one owner; a child of two owners has two. Written once, together with the child.
 
     A child that was made before we kept records has only the stamp somebody put on it, until `adoption` binds it.
@@ -105,9 +105,9 @@ class ChildRecord:
         return self.birth is not None and self.born_regime is not None
 
 
-def born(name: str, owner: ParentRecord) -> ChildRecord:
+def born(name: str, owner: ParentRecord) -> ChildOrigin:
     """Return the record of a child that is made from the owner's current revision, to be stored with the child."""
     last = owner.regimes[-1]
     digests = owner.latest.digests.get(last.scheme)
     stamp = None if digests is None else StampedHash(last.scheme, digests.declared)
-    return ChildRecord(name, owner.uid, owner.current, last.index, stamp)
+    return ChildOrigin(name, owner.uid, owner.current, last.index, stamp)

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator
 from holdfast.policy import windows
 from holdfast.policy.write_reasons import WriteReason
 from holdfast.rollouts.core import progress, records, rollout_limits, scheduler
-from holdfast.rollouts.core.records import BEGINNING, OVER, Phase, Rollout, Save, Step, Target
+from holdfast.rollouts.core.records import BEGINNING, OVER, RolloutPhase, Rollout, SaveRollout, Step, RolloutTarget
 from holdfast.rollouts.core.rollout_limits import Health, Order, RolloutLimits
 from holdfast.rollouts.core.slots import Child, Grouping, SlotSet, fleet_of
 
@@ -38,7 +38,7 @@ def next_steps(
         return []
     fleet = (grouping or Grouping()).fleet_of(children)
     after = progress.advanced(rollout, fleet, limits, now)
-    steps: list[Step] = [] if after == rollout else [Save(rollout.version, _next_version(rollout, after))]
+    steps: list[Step] = [] if after == rollout else [SaveRollout(rollout.version, _next_version(rollout, after))]
     if after.phase in OVER:
         return steps
     left = scheduler.turns(after, fleet, limits)
@@ -55,26 +55,26 @@ def _next_version(before: Rollout, after: Rollout) -> Rollout:
 # --- what a person, or a new revision, does to a rollout --------------------------------------------------------------
 
 
-def start(rollout_id: str, target: Target, previous: Target | None, now: float) -> Rollout:
+def start(rollout_id: str, target: RolloutTarget, previous: RolloutTarget | None, now: float) -> Rollout:
     """Return a rollout that has not begun."""
     return Rollout(rollout_id, target, previous, started_at=now, progressed_at=now)
 
 
 def pause(rollout: Rollout, why: str) -> Rollout:
     """Begin nothing more until somebody resumes; a rollout that is over stays over."""
-    if rollout.phase in OVER or rollout.phase is Phase.PAUSED:
+    if rollout.phase in OVER or rollout.phase is RolloutPhase.PAUSED:
         return rollout
-    resumes_to = rollout.resumes_to if rollout.phase is Phase.HALTED else rollout.phase
-    return _moved(rollout, phase=Phase.PAUSED, resumes_to=resumes_to, why=why)
+    resumes_to = rollout.resumes_to if rollout.phase is RolloutPhase.HALTED else rollout.phase
+    return _moved(rollout, phase=RolloutPhase.PAUSED, resumes_to=resumes_to, why=why)
 
 
 def resume(rollout: Rollout, now: float) -> Rollout:
     """Go on after a pause or a halt. Failures so far are forgiven, and the deadline starts anew."""
-    if rollout.phase not in {Phase.PAUSED, Phase.HALTED}:
+    if rollout.phase not in {RolloutPhase.PAUSED, RolloutPhase.HALTED}:
         return rollout
     return _moved(
         rollout,
-        phase=rollout.resumes_to or Phase.PROGRESSING,
+        phase=rollout.resumes_to or RolloutPhase.PROGRESSING,
         resumes_to=None,
         forgiven=rollout.forgiven + rollout.failed,
         progressed_at=now,
@@ -90,15 +90,15 @@ def undo(rollout: Rollout, now: float, why: str) -> Rollout:
     return _moved(progress.going_back(rollout, rollout.previous, now, why))
 
 
-def supersede(rollout: Rollout, rollout_id: str, target: Target, now: float) -> tuple[Rollout, Rollout]:
+def supersede(rollout: Rollout, rollout_id: str, target: RolloutTarget, now: float) -> tuple[Rollout, Rollout]:
     """Return the old rollout, ended, and the one for a new target; what is under way is redirected, not queued.
 
     The way back leads to what was good before the old one, unless that had been completed.
     """
-    good = rollout.target if rollout.phase is Phase.COMPLETE else rollout.previous
+    good = rollout.target if rollout.phase is RolloutPhase.COMPLETE else rollout.previous
     if rollout.phase in OVER:
         return rollout, start(rollout_id, target, good, now)
-    ended = _moved(rollout, phase=Phase.SUPERSEDED, why=f"superseded by {rollout_id}")
+    ended = _moved(rollout, phase=RolloutPhase.SUPERSEDED, why=f"superseded by {rollout_id}")
     return ended, start(rollout_id, target, good, now)
 
 
@@ -113,7 +113,7 @@ def blocked_by(rollout: Rollout, children: Iterable[Child], limits: RolloutLimit
     """Say what a rollout waits for, most general first; empty if it is over or has something to do."""
     if rollout.phase in OVER:
         return ()
-    if rollout.phase in {Phase.PAUSED, Phase.HALTED}:
+    if rollout.phase in {RolloutPhase.PAUSED, RolloutPhase.HALTED}:
         return (f"{rollout.phase}: {rollout.why}",)
     held = windows.closed_by(limits.windows, now, WriteReason.DRIFT)
     return tuple(_waits(rollout, fleet_of(children), limits, now, held))

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from holdfast.rollouts.core import records, rollout_limits
-from holdfast.rollouts.core.records import Create, Failures, Remove, Rollout, Step
+from holdfast.rollouts.core.records import CreateChild, SlotFailures, RemoveChild, Rollout, Step
 from holdfast.rollouts.core.rollout_limits import Order, RolloutLimits
-from holdfast.rollouts.core.slots import Child, Slot, SlotSet, State
+from holdfast.rollouts.core.slots import Child, Slot, SlotSet, ChildState
 
 RETRY_JITTER: Final = 0.1  # of the wait, at most
 
 
 @dataclass(slots=True)
-class Turns:
+class SlotAllowance:
     """How many more slots may be taken up as far as other templates leave room; a place that is empty has none."""
 
     left: float = math.inf
@@ -31,9 +31,9 @@ class Turns:
         return True
 
 
-def turns(rollout: Rollout, fleet: SlotSet, limits: RolloutLimits) -> Turns:
+def turns(rollout: Rollout, fleet: SlotSet, limits: RolloutLimits) -> SlotAllowance:
     """Return the turns that are left."""
-    return Turns() if limits.turns is None else Turns(limits.turns - len(working(rollout, fleet)))
+    return SlotAllowance() if limits.turns is None else SlotAllowance(limits.turns - len(working(rollout, fleet)))
 
 
 def working(rollout: Rollout, fleet: SlotSet) -> set[str]:
@@ -41,7 +41,7 @@ def working(rollout: Rollout, fleet: SlotSet) -> set[str]:
     return {slot.name for slot in records.at_work(rollout, fleet) if slot.living}
 
 
-def finishing(rollout: Rollout, fleet: SlotSet, limits: RolloutLimits, now: float, left: Turns) -> Iterator[Step]:
+def finishing(rollout: Rollout, fleet: SlotSet, limits: RolloutLimits, now: float, left: SlotAllowance) -> Iterator[Step]:
     """Yield what finishes the slots that something was begun in; needs no room, because that was taken then.
 
     Only a turn among all templates is given away while a place is empty, and has to be had once more to fill it.
@@ -50,12 +50,12 @@ def finishing(rollout: Rollout, fleet: SlotSet, limits: RolloutLimits, now: floa
         yield from _finish(rollout, slot, limits, now, left)
 
 
-def _finish(rollout: Rollout, slot: Slot, limits: RolloutLimits, now: float, left: Turns) -> Iterator[Step]:
+def _finish(rollout: Rollout, slot: Slot, limits: RolloutLimits, now: float, left: SlotAllowance) -> Iterator[Step]:
     if not slot.living:
         if now >= retry_at(rollout, slot.name, limits) and left.take():
             yield _create(rollout, slot)
         return
-    failed = [child for child in slot.living if child.state is State.FAILED]
+    failed = [child for child in slot.living if child.state is ChildState.FAILED]
     if failed:
         yield from (_remove(child, "it failed") for child in failed)
         return
@@ -63,27 +63,27 @@ def _finish(rollout: Rollout, slot: Slot, limits: RolloutLimits, now: float, lef
         yield from _swap(rollout, slot, limits, now)
 
 
-def _swap(rollout: Rollout, slot: Slot, limits: RolloutLimits, now: float) -> Iterator[Remove]:
+def _swap(rollout: Rollout, slot: Slot, limits: RolloutLimits, now: float) -> Iterator[RemoveChild]:
     """Remove what is too much in a slot, never the last child that is ready."""
-    staying = [child for child in slot.living if child.state is not State.REMOVING]
+    staying = [child for child in slot.living if child.state is not ChildState.REMOVING]
     wanted = [child for child in staying if child.revision in rollout.target.accepts]
-    ripe = [child for child in wanted if child.state is State.READY and now - child.ready_since >= limits.min_ready]
+    ripe = [child for child in wanted if child.state is ChildState.READY and now - child.ready_since >= limits.min_ready]
     if ripe:
         yield from (_remove(child, "it is replaced") for child in staying if child is not ripe[0])
     elif not wanted and len(staying) > 1:
-        ready = [child for child in staying if child.state is State.READY]
+        ready = [child for child in staying if child.state is ChildState.READY]
         keep = (ready or staying)[0]
         yield from (_remove(child, "its target was given up") for child in staying if child is not keep)
 
 
-def _create(rollout: Rollout, slot: Slot, child: str = "") -> Create:
-    attempt = rollout.failures.get(slot.name, Failures(0, 0.0)).times
+def _create(rollout: Rollout, slot: Slot, child: str = "") -> CreateChild:
+    attempt = rollout.failures.get(slot.name, SlotFailures(0, 0.0)).times
     key = f"{slot.name}.{rollout.maker}.{attempt}"
-    return Create(key, slot.name, rollout.target.revision, rollout.maker, attempt, _reason(slot), child)
+    return CreateChild(key, slot.name, rollout.target.revision, rollout.maker, attempt, _reason(slot), child)
 
 
-def _remove(child: Child, why: str) -> Remove:
-    return Remove(f"{child.name}.remove", child.slot, child.name, why)
+def _remove(child: Child, why: str) -> RemoveChild:
+    return RemoveChild(f"{child.name}.remove", child.slot, child.name, why)
 
 
 def retry_at(rollout: Rollout, slot: str, limits: RolloutLimits) -> float:
@@ -100,7 +100,7 @@ def retry_at(rollout: Rollout, slot: str, limits: RolloutLimits) -> float:
 
 
 @dataclass(slots=True)
-class _Room:
+class _PassBudget:
     """What may still be begun in this pass."""
 
     slots: int  # by the wave
@@ -110,7 +110,7 @@ class _Room:
     sick: int  # slots that serve nobody though nobody is at work in them: they use up every budget
     is_surging: bool  # every slot needs another child for a while
     zones: _Zones | None
-    turns: Turns
+    turns: SlotAllowance
 
     def is_left(self) -> bool:
         """Tell whether asking for another slot makes sense."""
@@ -168,7 +168,7 @@ def _zones(rollout: Rollout, fleet: SlotSet, limits: RolloutLimits) -> _Zones | 
     return _Zones(free, Counter(_zone(slot) for slot in fleet.slots if slot.is_quiet and not slot.is_available))
 
 
-def beginning(rollout: Rollout, fleet: SlotSet, limits: RolloutLimits, now: float, left: Turns) -> Iterator[Step]:
+def beginning(rollout: Rollout, fleet: SlotSet, limits: RolloutLimits, now: float, left: SlotAllowance) -> Iterator[Step]:
     """Yield the beginnings that fit into the limits, in the order of who is to go first."""
     room = _room(rollout, fleet, limits, left)
     if not room.is_left():
@@ -188,14 +188,14 @@ def beginning(rollout: Rollout, fleet: SlotSet, limits: RolloutLimits, now: floa
             yield _remove(slot.living[0], "its place is needed")
 
 
-def _room(rollout: Rollout, fleet: SlotSet, limits: RolloutLimits, left: Turns) -> _Room:
+def _room(rollout: Rollout, fleet: SlotSet, limits: RolloutLimits, left: SlotAllowance) -> _PassBudget:
     """Return what the limits leave."""
     size = len(fleet.slots)
     sick = sum(slot.is_quiet and not slot.is_available for slot in fleet.slots)
     used = Counter(_reason(slot) for slot in records.at_work(rollout, fleet))
     reasons = {child.reason for slot in fleet.slots for child in slot.children}
     quota = size if rollout.is_going_back else rollout_limits.quota(limits, rollout.wave, size)
-    return _Room(
+    return _PassBudget(
         slots=quota if rollout.is_going_back else quota - records.taken(rollout, fleet),
         surge=rollout_limits.resolve(limits.max_surge, size) - fleet.surge,
         unavailable=rollout_limits.resolve(limits.max_unavailable, size) - fleet.unavailable,

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 
-class State(StrEnum):
+class ChildState(StrEnum):
     """How a child is."""
 
     CREATING = "creating"
@@ -28,7 +28,7 @@ class State(StrEnum):
 
 
 _DIGITS: Final = re.compile(r"([0-9]+)")
-_SETTLED: Final = (State.READY, State.UNHEALTHY)
+_SETTLED: Final = (ChildState.READY, ChildState.UNHEALTHY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Child:
     slot: str
     name: str
     revision: int  # ordinal it was born from
-    state: State = State.READY
+    state: ChildState = ChildState.READY
     ready_since: float = 0.0
     made_by: str = ""  # the rollout that created it
     attempt: int = 0  # which try of that rollout for this slot
@@ -53,7 +53,7 @@ class Child:
     @property
     def is_settled(self) -> bool:
         """Whether nothing is being done to it; one that failed is waited for only by the rollout that made it."""
-        return self.state in _SETTLED or (self.state is State.FAILED and not self.made_by)
+        return self.state in _SETTLED or (self.state is ChildState.FAILED and not self.made_by)
 
 
 class Slot(NamedTuple):
@@ -84,12 +84,12 @@ class SlotSet:
 
 def slot_of(name: str, children: Sequence[Child]) -> Slot:
     """Return a slot with its children in the order in which they were tried."""
-    if len(children) == 1 and children[0].state is not State.GONE:  # nearly all are like this, nearly always
+    if len(children) == 1 and children[0].state is not ChildState.GONE:  # nearly all are like this, nearly always
         (only,) = alone = (children[0],)
-        return Slot(name, alone, alone, only.state is State.READY, only.is_settled)
+        return Slot(name, alone, alone, only.state is ChildState.READY, only.is_settled)
     ordered = tuple(sorted(children, key=lambda child: (child.attempt, child.name)))
-    living = tuple(child for child in ordered if child.state is not State.GONE)
-    is_available = any(child.state is State.READY for child in living)
+    living = tuple(child for child in ordered if child.state is not ChildState.GONE)
+    is_available = any(child.state is ChildState.READY for child in living)
     return Slot(name, ordered, living, is_available, len(living) == 1 and living[0].is_settled)
 
 
@@ -113,7 +113,7 @@ class Grouping:
             found = groups.setdefault(child.slot, child)
             if found is not child:
                 groups[child.slot] = [*found, child] if isinstance(found, list) else [found, child]
-            if child.made_by and child.state is not State.GONE:
+            if child.made_by and child.state is not ChildState.GONE:
                 made[child.made_by].append(child)
         self._slots = self._regrouped(groups)
         slots = tuple(self._slots.values())

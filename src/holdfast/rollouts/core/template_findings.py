@@ -15,8 +15,8 @@ from typing import Final
 from holdfast.model.json import Json
 from holdfast.rollouts.core import adoption, hash_epochs
 from holdfast.rollouts.core.adoption import Adopted, NotAdopted, Obstacle, Unstamped
-from holdfast.rollouts.core.hash_epochs import Standing
-from holdfast.rollouts.core.revisions import ChildRecord, ParentRecord
+from holdfast.rollouts.core.hash_epochs import SyncStanding
+from holdfast.rollouts.core.revisions import ChildOrigin, ParentRecord
 from holdfast.rollouts.core.template_schemes import Keys, Schemes, is_same_content
 
 
@@ -63,7 +63,7 @@ class Look:
 
 
 def findings(
-    record: ParentRecord, child: ChildRecord, look: Look, previous: Iterable[TemplateFinding] = ()
+    record: ParentRecord, child: ChildOrigin, look: Look, previous: Iterable[TemplateFinding] = ()
 ) -> tuple[TemplateFinding, ...]:
     """Return what an owner has to say of a child. Findings of before keep their first_seen, and so their turn.
 
@@ -93,7 +93,7 @@ def _since(finding: TemplateFinding, seen: Mapping[tuple[str, str, FindingKind, 
     return TemplateFinding(finding.owner, finding.child, finding.kind, finding.reason, first, finding.fields)
 
 
-def _static(record: ParentRecord, child: ChildRecord, look: Look) -> Iterator[TemplateFinding]:
+def _static(record: ParentRecord, child: ChildOrigin, look: Look) -> Iterator[TemplateFinding]:
     match adoption.adopt(record, child, look.known, look.unstamped):
         case Adopted(bound):
             yield from _of_bound(record, bound, look)
@@ -102,7 +102,7 @@ def _static(record: ParentRecord, child: ChildRecord, look: Look) -> Iterator[Te
             yield TemplateFinding(child.owner, child.name, kind, obstacle, look.now)
 
 
-def _of_bound(record: ParentRecord, child: ChildRecord, look: Look) -> Iterator[TemplateFinding]:
+def _of_bound(record: ParentRecord, child: ChildOrigin, look: Look) -> Iterator[TemplateFinding]:
     birth = None if child.birth is None else record.revision(child.birth)
     if birth is None:
         yield TemplateFinding(child.owner, child.name, FindingKind.UNKNOWN, Obstacle.UNRECORDED, look.now)
@@ -115,19 +115,19 @@ def _of_bound(record: ParentRecord, child: ChildRecord, look: Look) -> Iterator[
         return TemplateFinding(child.owner, child.name, kind, reason, look.now, fields)
 
     match hash_epochs.standing(record, child, look.known):
-        case Standing.DRIFTED:
+        case SyncStanding.DRIFTED:
             yield finding(FindingKind.SPEC, "edited")
-        case Standing.GRANDFATHERED:
+        case SyncStanding.GRANDFATHERED:
             yield finding(FindingKind.NEWLY_VISIBLE, "seen-by-a-newer-scheme")
-        case Standing.UNKNOWN:
+        case SyncStanding.UNKNOWN:
             yield finding(FindingKind.UNKNOWN, Obstacle.UNKNOWN_SCHEME)
-        case Standing.MATCHING if _has_other_defaults(record, child, look.known):
+        case SyncStanding.MATCHING if _has_other_defaults(record, child, look.known):
             yield finding(FindingKind.DEFAULTS_CHANGED, "default-moved")
-        case Standing.MATCHING:
+        case SyncStanding.MATCHING:
             pass
 
 
-def _has_other_defaults(record: ParentRecord, child: ChildRecord, known: Schemes) -> bool:
+def _has_other_defaults(record: ParentRecord, child: ChildOrigin, known: Schemes) -> bool:
     scheme_id = record.regimes[-1].scheme
     birth = None if child.birth is None else record.revision(child.birth)
     mine = None if birth is None else birth.digests_by(scheme_id, known)
@@ -135,7 +135,7 @@ def _has_other_defaults(record: ParentRecord, child: ChildRecord, known: Schemes
     return mine is not None and theirs is not None and mine.effective != theirs.effective
 
 
-def _dynamic(child: ChildRecord, look: Look) -> Iterator[TemplateFinding]:
+def _dynamic(child: ChildOrigin, look: Look) -> Iterator[TemplateFinding]:
     for reason in look.broken:
         yield TemplateFinding(child.owner, child.name, FindingKind.DYNAMIC, reason, look.now)
 

@@ -14,9 +14,9 @@ from holdfast.compare.hash_schemes import StampedHash
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.rollouts.core import hash_epochs, revisions, templates
-from holdfast.rollouts.core.records import OVER, Phase, Rollout, Target
-from holdfast.rollouts.core.revisions import ChildRecord, ParentRecord
-from holdfast.rollouts.core.slots import State
+from holdfast.rollouts.core.records import OVER, RolloutPhase, Rollout, RolloutTarget
+from holdfast.rollouts.core.revisions import ChildOrigin, ParentRecord
+from holdfast.rollouts.core.slots import ChildState
 from holdfast.rollouts.core.template_findings import TemplateFinding
 from holdfast.rollouts.core.template_schemes import Schemes, TemplateScheme
 from holdfast.rollouts.core.templates import Template
@@ -32,14 +32,14 @@ class OwnerRevision:
 
 
 @dataclass(frozen=True, slots=True)
-class ChildFile:
+class ChildRecord:
     """All that is kept of one child."""
 
     address: Address
     slot: str
     births: Mapping[str, OwnerRevision]  # by owner
     generation: int = 0  # 0: of none that was recorded
-    state: State = State.CREATING
+    state: ChildState = ChildState.CREATING
     ready_since: float = 0.0
     made_by: str = ""
     attempt: int = 0
@@ -57,10 +57,10 @@ class ChildFile:
         """What findings call it."""
         return self.address.name
 
-    def record_of(self, owner: str) -> ChildRecord:
+    def record_of(self, owner: str) -> ChildOrigin:
         """Return what it owes to one owner, as regimes want it."""
         birth = self.births.get(owner, OwnerRevision())
-        return ChildRecord(self.name, owner, birth.revision, birth.regime, birth.stamp)
+        return ChildOrigin(self.name, owner, birth.revision, birth.regime, birth.stamp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class TemplateGroup:
 
     template: Template
     owners: tuple[OwnerRecord, ...]  # the parts, then the template itself
-    children: Mapping[Address, ChildFile] = field(default_factory=dict)
+    children: Mapping[Address, ChildRecord] = field(default_factory=dict)
     rollout: RolloutRecord | None = None  # the newest
     former: Mapping[str, OwnerRecord] = field(
         default_factory=dict
@@ -136,7 +136,7 @@ class TemplateGroup:
         """Whether a rollout is not over."""
         return self.rollout is not None and self.rollout.rollout.phase not in OVER
 
-    def with_children(self, changed: Iterable[ChildFile], gone: Iterable[Address] = ()) -> TemplateGroup:
+    def with_children(self, changed: Iterable[ChildRecord], gone: Iterable[Address] = ()) -> TemplateGroup:
         """Return the template group with some children changed and some forgotten."""
         children = {**self.children, **{each.address: each for each in changed}}
         for address in gone:
@@ -177,13 +177,13 @@ def _at(record: ParentRecord, ordinal: int) -> ParentRecord:
     return record if record.current == ordinal else dataclasses.replace(record, current=ordinal)
 
 
-def accepts(group: TemplateGroup, number: int) -> Target:
+def accepts(group: TemplateGroup, number: int) -> RolloutTarget:
     """Return a generation as a target, with those that equal it for every owner under the schemes of now."""
     wanted = group.generation(number)
     if wanted is None:
-        return Target(number, frozenset({number}))
+        return RolloutTarget(number, frozenset({number}))
     same = (each.number for each in group.lead.generations if is_same(group, each, wanted))
-    return Target(number, frozenset({number, *same}))
+    return RolloutTarget(number, frozenset({number, *same}))
 
 
 def is_same(group: TemplateGroup, one: RevisionSet, other: RevisionSet) -> bool:
@@ -195,7 +195,7 @@ def is_same(group: TemplateGroup, one: RevisionSet, other: RevisionSet) -> bool:
     )
 
 
-def fits(group: TemplateGroup, child: ChildFile, generation: RevisionSet) -> bool | None:
+def fits(group: TemplateGroup, child: ChildRecord, generation: RevisionSet) -> bool | None:
     """Tell whether a child is what a generation asks for, by the rule of every owner; None where that is unknown."""
     if group.lead.uid not in child.births:
         return None  # of another template that had the same name
@@ -215,7 +215,7 @@ def fits(group: TemplateGroup, child: ChildFile, generation: RevisionSet) -> boo
     return None if None in verdicts else True
 
 
-def needs_content_only(group: TemplateGroup, child: ChildFile, generation: RevisionSet) -> bool:
+def needs_content_only(group: TemplateGroup, child: ChildRecord, generation: RevisionSet) -> bool:
     """Tell whether a child differs from what a generation asks for in fields that are rewritten alone."""
     if child.births.keys() != generation.births.keys():
         return False
@@ -237,9 +237,9 @@ def birth_generation(group: TemplateGroup) -> RevisionSet:
     if file is None:
         return group.current
     rollout = file.rollout
-    if rollout.phase is Phase.ROLLED_BACK or rollout.is_going_back:
+    if rollout.phase is RolloutPhase.ROLLED_BACK or rollout.is_going_back:
         wanted = rollout.target.revision
-    elif rollout.phase in {Phase.PAUSED, Phase.HALTED} and rollout.previous is not None:
+    elif rollout.phase in {RolloutPhase.PAUSED, RolloutPhase.HALTED} and rollout.previous is not None:
         wanted = rollout.previous.revision
     else:
         return group.current

@@ -20,14 +20,14 @@ Keys = tuple[str, ...]  # the way to a field, by names only: no path leads into 
 Defaults = Mapping[Keys, Json]
 
 
-class ListKind(StrEnum):
+class ListOrder(StrEnum):
     """What the order of a list means, where it is not the order of a sequence."""
 
     SET = "set"  # neither order nor repetition
     MULTISET = "multiset"  # repetition, but no order
 
 
-ListRule = ListKind | tuple[str, ...]  # the names: what elements are told apart by, in any order
+ListRule = ListOrder | tuple[str, ...]  # the names: what elements are told apart by, in any order
 
 
 class Digests(NamedTuple):
@@ -148,7 +148,7 @@ def arranged(elements: Sequence[Json], rule: ListRule) -> list[Json]:
             return list(elements)
         return sorted(elements, key=lambda each: [_text(each[name]) for name in rule])
     ordered = sorted(elements, key=_text)
-    if rule is ListKind.MULTISET:
+    if rule is ListOrder.MULTISET:
         return ordered
     return list({_text(each): each for each in ordered}.values())
 

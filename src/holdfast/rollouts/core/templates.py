@@ -30,10 +30,10 @@ from holdfast.rollouts.core.adoption import Unstamped
 from holdfast.rollouts.core.karpenter_stamps import Hashed
 from holdfast.rollouts.core.option1 import NODEPOOL
 from holdfast.rollouts.core.requirements import Predicate
-from holdfast.rollouts.core.revisions import Live, Revision
+from holdfast.rollouts.core.revisions import LiveTemplate, TemplateRevision
 from holdfast.rollouts.core.rollout_limits import RolloutLimits
 from holdfast.rollouts.core.template_findings import FindingKind
-from holdfast.rollouts.core.template_schemes import FieldPolicy, Keys, ListKind, ListRule, Schemes, TemplateScheme
+from holdfast.rollouts.core.template_schemes import FieldPolicy, Keys, ListOrder, ListRule, Schemes, TemplateScheme
 
 BLOCK: Final = "template"  # of a resource document: what makes it a template
 RESOURCE: Final = "resource"
@@ -52,7 +52,7 @@ class Method(StrEnum):
     REWRITE = "rewrite"  # the same thing gets the new content; its provider may still have to make it anew
 
 
-class Mode(StrEnum):
+class RolloutMode(StrEnum):
     """How far a template goes."""
 
     ENFORCE = "enforce"
@@ -103,7 +103,7 @@ class FieldClasses:
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class HealthGate:
     """A health gate of a whole rollout: a predicate on another resource."""
 
     name: str
@@ -140,11 +140,11 @@ class Template:
     stamping: Stamping | None = None
     compatibility: Compatibility = Compatibility.REGIMES
     unstamped: Unstamped = Unstamped.HOLD
-    mode: Mode = Mode.ENFORCE
+    mode: RolloutMode = RolloutMode.ENFORCE
     promoted: frozenset[FindingKind] = frozenset()
     method: Method = Method.REPLACE_BEFORE_REMOVE
     limits: RolloutLimits = field(default_factory=RolloutLimits)
-    gates: tuple[Gate, ...] = ()
+    gates: tuple[HealthGate, ...] = ()
     holds: Mapping[str, float] = field(default_factory=dict)  # slot -> seconds since the rollout began
     spread_by: str = ""  # a label of selected children
     kept: int = KEPT  # revisions for undo
@@ -168,14 +168,14 @@ class Template:
             return False
         return self.child is None or self.child.covers(declaration)
 
-    def live(self) -> Live:
+    def live(self) -> LiveTemplate:
         """Return the content as it is recorded; a nonce makes another revision of the same content."""
         wrapped: dict[str, Json] = {RESOURCE: dict(self.content)}
         if self.nonce:
             wrapped[NONCE] = self.nonce
         if self.address is not None:
             wrapped[LIVE] = str(self.address)
-        return Live(self.owner_id, wrapped, self.schema)
+        return LiveTemplate(self.owner_id, wrapped, self.schema)
 
     def readable(self, known: Schemes) -> Schemes:
         """Return schemes with those that another controller may have stamped children by."""
@@ -184,7 +184,7 @@ class Template:
         hashed = dataclasses.replace(self.stamping.hashed, of=_under(self.stamping.hashed.of))
         return {**karpenter_stamps.schemes(self.stamping.key, hashed), **known}
 
-    def as_of(self, revision: Revision) -> Template:
+    def as_of(self, revision: TemplateRevision) -> Template:
         """Return the template as if it said what a revision has."""
         content = revision.content
         address = Address.parse(content[LIVE]) if LIVE in content else None
@@ -220,7 +220,7 @@ def policy_document(fields: FieldClasses) -> dict[str, Json]:
     compared.
     """
     lists = [
-        [list(keys), rule.value if isinstance(rule, ListKind) else list(rule)]
+        [list(keys), rule.value if isinstance(rule, ListOrder) else list(rule)]
         for keys, rule in sorted(fields.lists.items())
     ]
     return {
@@ -264,7 +264,7 @@ def scheme_of(policy: Json, named: str | None = None) -> TemplateScheme | None:
             frozenset(map(_under, policy["ignored"])),
             frozenset(map(_under, policy["keepsEmpty"])),
             {schema: {_under(keys): value for keys, value in table} for schema, table in policy["defaults"].items()},
-            {_under(keys): ListKind(rule) if isinstance(rule, str) else tuple(rule) for keys, rule in _lists(policy)},
+            {_under(keys): ListOrder(rule) if isinstance(rule, str) else tuple(rule) for keys, rule in _lists(policy)},
             convert,
         ),
     )

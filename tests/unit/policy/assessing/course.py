@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from holdfast.remediation.core import state, state_machine
 from holdfast.remediation.core import scoring
 from holdfast.remediation.core.scoring import Measurement
-from holdfast.remediation.core.audit_events import Event
-from holdfast.remediation.core.state_hash import Sighted
-from holdfast.remediation.core.state_hash import Sighting
+from holdfast.remediation.core.audit_events import RemediationEvent
+from holdfast.remediation.core.state_hash import StateHash
+from holdfast.remediation.core.state_hash import StateReading
 
-from holdfast.remediation.core.state import Execution, Phase, Remediation, Scope, State
-from holdfast.remediation.core.state_machine import Ask, Facts
+from holdfast.remediation.core.state import Execution, AssessmentPhase, Remediation, AssessmentScope, AssessmentState
+from holdfast.remediation.core.state_machine import Ask, AssessmentFacts
 from holdfast.remediation.core.timing import Windows
 
 CREATED = 1_000_000.0
@@ -32,16 +32,16 @@ DOWN = scoring.unanswered("does not answer")
 class World:
     """What is there to be found, and who asked for it."""
 
-    target: Sighting = field(default_factory=lambda: Sighted(POST))
+    target: StateReading = field(default_factory=lambda: StateHash(POST))
     health: Measurement = WELL
     alerts: Measurement = RESOLVED
     metrics: Measurement = BETTER
     execution: Execution = Execution.COMPLETED
     asked: list[Ask] = field(default_factory=list)
 
-    def answer(self, asks) -> Facts:
+    def answer(self, asks) -> AssessmentFacts:
         self.asked.extend(asks)
-        return Facts(**{ask.value: getattr(self, ask.value) for ask in asks})
+        return AssessmentFacts(**{ask.value: getattr(self, ask.value) for ask in asks})
 
 
 class Course:
@@ -50,18 +50,18 @@ class Course:
     def __init__(self, windows=None, *, scope=None, world=None, **changes) -> None:
         self.world: World = world or World()
         execution = changes.pop("execution", Execution.UNASKED)
-        self.state: State = state.begin(
-            replace(REMEDIATION, **changes), windows or Windows(), scope or Scope(), execution
+        self.state: AssessmentState = state.begin(
+            replace(REMEDIATION, **changes), windows or Windows(), scope or AssessmentScope(), execution
         )
         self.now = CREATED
         self.wake_at: float | None = CREATED
-        self.events: list[Event] = []
+        self.events: list[RemediationEvent] = []
         self.passes = 0
 
     def look(self, at=None):
         """One pass: ask what is wanted until the machine sleeps or ends."""
         self.now = self.now if at is None else CREATED + at
-        facts = Facts()
+        facts = AssessmentFacts()
         for _ in range(10):
             self.state, wants = state_machine.step(self.state, facts, self.now)
             self.events.extend(wants.events)
@@ -91,7 +91,7 @@ class Course:
         self.look()
         while self.wake_at is not None:
             self.sleep()
-        assert self.state.phase is Phase.COMPLETED
+        assert self.state.phase is AssessmentPhase.COMPLETED
         return self.state
 
     @property

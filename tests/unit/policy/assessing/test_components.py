@@ -14,9 +14,9 @@ from holdfast.model.health import Container, Pod, Workload
 from holdfast.remediation.core import alerts, health, metrics
 from holdfast.remediation.core import scoring
 from holdfast.remediation.core import metrics as metrics_module
-from holdfast.remediation.core.alerts import Alert, Listing, Signal
-from holdfast.remediation.core.health import Answer, Probe
-from holdfast.remediation.core.metrics import Change, Series, Skipped, Span
+from holdfast.remediation.core.alerts import Alert, AlertListing, Signal
+from holdfast.remediation.core.health import ProbeAnswer, Probe
+from holdfast.remediation.core.metrics import MetricChange, Series, Skipped, ComparedSpan
 
 # --- health ----------------------------------------------------------------------------------------------------------
 
@@ -76,7 +76,7 @@ def test_no_live_pod_is_not_found():
     [("pp", 1.0), ("pf", 0.5), ("ff", 0.0), ("pu", None), ("", None)],
 )
 def test_generic_probes_score_like_pods_and_one_that_could_not_run_leaves_all_open(answers, score):
-    by_letter = {"p": Answer.PASSED, "f": Answer.FAILED, "u": Answer.UNKNOWN}
+    by_letter = {"p": ProbeAnswer.PASSED, "f": ProbeAnswer.FAILED, "u": ProbeAnswer.UNKNOWN}
     measured = health.assess_probes([Probe(f"p{at}", by_letter[one]) for at, one in enumerate(answers)])
     assert measured.score == score
     assert measured.is_assessed is ("u" not in answers)
@@ -94,18 +94,18 @@ def alert(state="active", **more):
 @pytest.mark.parametrize(
     "listing, score, count",
     [
-        (Listing([]), 1.0, 0),
-        (Listing([alert()]), 0.0, 1),
-        (Listing([alert(), alert(pod="b")]), 0.0, 2),
-        (Listing([alert("suppressed")]), 0.0, 1),  # a silence only stops the noise
-        (Listing([alert("unprocessed")]), 0.0, 1),
-        (Listing([alert(pod="old")], live_pods={"new"}), 1.0, 0),
-        (Listing([alert(pod="new")], live_pods={"new"}), 0.0, 1),
-        (Listing([alert()], live_pods=set()), 0.0, 1),  # names no pod
-        (Listing([alert(pod="old")], live_pods=None), 0.0, 1),
-        (Listing([alert(namespace="other")]), 1.0, 0),
-        (Listing([alert(alertname="Other")]), 1.0, 0),
-        (Listing([alert()], is_source_alive=False), 0.0, 1),
+        (AlertListing([]), 1.0, 0),
+        (AlertListing([alert()]), 0.0, 1),
+        (AlertListing([alert(), alert(pod="b")]), 0.0, 2),
+        (AlertListing([alert("suppressed")]), 0.0, 1),  # a silence only stops the noise
+        (AlertListing([alert("unprocessed")]), 0.0, 1),
+        (AlertListing([alert(pod="old")], live_pods={"new"}), 1.0, 0),
+        (AlertListing([alert(pod="new")], live_pods={"new"}), 0.0, 1),
+        (AlertListing([alert()], live_pods=set()), 0.0, 1),  # names no pod
+        (AlertListing([alert(pod="old")], live_pods=None), 0.0, 1),
+        (AlertListing([alert(namespace="other")]), 1.0, 0),
+        (AlertListing([alert(alertname="Other")]), 1.0, 0),
+        (AlertListing([alert()], is_source_alive=False), 0.0, 1),
     ],
 )
 def test_51_an_alert_fires_or_has_gone(listing, score, count):
@@ -118,7 +118,7 @@ def test_51_an_alert_fires_or_has_gone(listing, score, count):
 
 @pytest.mark.parametrize(
     "signal, listing",
-    [(SIGNAL, Listing(None)), (SIGNAL, Listing([], is_source_alive=False)), (Signal(""), Listing([]))],
+    [(SIGNAL, AlertListing(None)), (SIGNAL, AlertListing([], is_source_alive=False)), (Signal(""), AlertListing([]))],
     ids=["alertmanager-down", "prometheus-down", "no-name"],
 )
 def test_51_what_cannot_be_known_is_no_answer(signal, listing):
@@ -179,7 +179,7 @@ def test_a_range_is_never_more_points_than_prometheus_answers(created, elapsed, 
 
 # --- metrics ---------------------------------------------------------------------------------------------------------
 
-SPAN = Span(remediated_at=1000.0, settled_at=1300.0, now=1600.0)
+SPAN = ComparedSpan(remediated_at=1000.0, settled_at=1300.0, now=1600.0)
 
 
 def series(*samples, **given_labels):
@@ -188,12 +188,12 @@ def series(*samples, **given_labels):
 
 def test_before_is_up_to_the_remediation_and_after_is_once_it_has_settled():
     answer = [series((500, 1.0), (900, 8.0), (1000, 8.0), (1100, 99.0), (1300, 2.0), (1600, 2.0), (1700, 77.0))]
-    assert metrics.compare("cpu", answer, SPAN, lower_is_better=True) == Change("cpu", 8.0, 2.0, True)
+    assert metrics.compare("cpu", answer, SPAN, lower_is_better=True) == MetricChange("cpu", 8.0, 2.0, True)
 
 
 def test_49_samples_that_are_no_numbers_do_not_exist():
     answer = [series((900, math.nan), (950, 4.0), (1400, math.inf), (1500, 1.0), (1600, -math.inf))]
-    assert metrics.compare("cpu", answer, SPAN, lower_is_better=True) == Change("cpu", 4.0, 1.0, True)
+    assert metrics.compare("cpu", answer, SPAN, lower_is_better=True) == MetricChange("cpu", 4.0, 1.0, True)
     only_nan = [series((950, math.nan), (1500, 1.0))]
     assert isinstance(metrics.compare("cpu", only_nan, SPAN, lower_is_better=True), Skipped)
 
@@ -213,7 +213,7 @@ def test_49_samples_that_are_no_numbers_do_not_exist():
     ],
 )
 def test_49_from_nothing_and_getting_worse(before, after, lower, score):
-    assert metrics.improvement(Change("x", before, after, lower)) == score
+    assert metrics.improvement(MetricChange("x", before, after, lower)) == score
 
 
 @pytest.mark.parametrize(
@@ -234,14 +234,14 @@ def test_50_a_metric_that_cannot_be_compared_with_itself_is_skipped(answer, why)
 
 
 def test_what_is_skipped_takes_nothing_from_the_rest():
-    found: list[Change | Skipped] = [Skipped("mem", "the query failed"), Change("cpu", 4.0, 1.0, True)]
+    found: list[MetricChange | Skipped] = [Skipped("mem", "the query failed"), MetricChange("cpu", 4.0, 1.0, True)]
     measured = metrics.assess(found)
     assert (measured.score, measured.payload) == (0.75, {"metric_deltas": {"cpu_before": 4.0, "cpu_after": 1.0}})
     none = metrics.assess(found[:1])
     assert (none.is_assessed, none.details) == (False, "mem: the query failed")
 
 
-@given(st.lists(st.builds(Change, st.just("x"), st.floats(), st.floats(), st.booleans())))
+@given(st.lists(st.builds(MetricChange, st.just("x"), st.floats(), st.floats(), st.booleans())))
 def test_metrics_never_score_outside_of_zero_to_one(found):
     score = metrics.assess(found).score
     assert score is None or 0.0 <= score <= 1.0

@@ -7,18 +7,18 @@ from dataclasses import replace
 import pytest
 
 from holdfast.remediation.core import past_attempts
-from holdfast.remediation.core.state import Reason
-from holdfast.remediation.core.past_attempts import Effect, Match, Precedent, Recurrence, Today
+from holdfast.remediation.core.state import EndReason
+from holdfast.remediation.core.past_attempts import AttemptEffect, StateMatch, PastAttempt, Recurrence, CurrentState
 
 NOW = 10_000_000.0
 DAY = 86_400.0
-TODAY = Today("prod/Deployment/web", "sha256:now", NOW)
+TODAY = CurrentState("prod/Deployment/web", "sha256:now", NOW)
 
 
 def past(ago, pre="sha256:a", post="sha256:b", **more):
-    fields = {"action": "restart", "signal": "HighMemory", "reason": Reason.FULL, **more}
+    fields = {"action": "restart", "signal": "HighMemory", "reason": EndReason.FULL, **more}
     return replace(
-        Precedent(f"rr-{ago}", TODAY.target, NOW - ago, pre_hash=pre, post_hash=post),
+        PastAttempt(f"rr-{ago}", TODAY.target, NOW - ago, pre_hash=pre, post_hash=post),
         **fields,
     )
 
@@ -26,18 +26,18 @@ def past(ago, pre="sha256:a", post="sha256:b", **more):
 @pytest.mark.parametrize(
     "pre, post, found",
     [
-        ("sha256:now", "sha256:b", Match.BEFORE),
-        ("sha256:now", "sha256:now", Match.BEFORE),
-        ("sha256:a", "sha256:now", Match.AFTER),
-        ("sha256:a", "sha256:b", Match.NONE),
-        (None, None, Match.NONE),
+        ("sha256:now", "sha256:b", StateMatch.BEFORE),
+        ("sha256:now", "sha256:now", StateMatch.BEFORE),
+        ("sha256:a", "sha256:now", StateMatch.AFTER),
+        ("sha256:a", "sha256:b", StateMatch.NONE),
+        (None, None, StateMatch.NONE),
     ],
 )
 def test_55_which_of_its_states_the_target_is_in(pre, post, found):
     one = past(10, pre, post)
     assert past_attempts.match(one, TODAY.current) is found
     record = past_attempts.record([one], TODAY)
-    assert (bool(record.recent), record.is_regression) == (found is not Match.NONE, found is Match.BEFORE)
+    assert (bool(record.recent), record.is_regression) == (found is not StateMatch.NONE, found is StateMatch.BEFORE)
 
 
 def test_55_edges_of_the_tiers_other_targets_and_order():
@@ -53,13 +53,13 @@ def test_55_edges_of_the_tiers_other_targets_and_order():
 @pytest.mark.parametrize(
     "score, reason, found",
     [
-        (1.0, Reason.FULL, Effect.GOOD),
-        (0.7, Reason.FULL, Effect.GOOD),
-        (0.69, Reason.FULL, Effect.MODERATE),
-        (0.4, Reason.PARTIAL, Effect.MODERATE),
-        (0.0, Reason.FULL, Effect.POOR),
-        (0.0, Reason.SPEC_DRIFT, Effect.NOT_HELD),
-        (None, Reason.EXPIRED, Effect.UNKNOWN),
+        (1.0, EndReason.FULL, AttemptEffect.GOOD),
+        (0.7, EndReason.FULL, AttemptEffect.GOOD),
+        (0.69, EndReason.FULL, AttemptEffect.MODERATE),
+        (0.4, EndReason.PARTIAL, AttemptEffect.MODERATE),
+        (0.0, EndReason.FULL, AttemptEffect.POOR),
+        (0.0, EndReason.SPEC_DRIFT, AttemptEffect.NOT_HELD),
+        (None, EndReason.EXPIRED, AttemptEffect.UNKNOWN),
     ],
 )
 def test_not_holding_is_told_apart_from_not_helping(score, reason, found):
@@ -68,7 +68,7 @@ def test_not_holding_is_told_apart_from_not_helping(score, reason, found):
 
 def test_56_trends_leave_out_what_did_not_hold():
     falling = [past(30, score=0.9), past(20, score=0.5), past(10, score=0.1)]
-    drifted = past(15, score=0.0, reason=Reason.SPEC_DRIFT)
+    drifted = past(15, score=0.0, reason=EndReason.SPEC_DRIFT)
     assert past_attempts.declining([*falling, drifted]) == ("restart",)
     assert past_attempts.declining([*falling[:2], drifted]) == ()
     assert past_attempts.declining([*falling, past(5, score=0.1)]) == ()
@@ -84,7 +84,7 @@ def test_56_what_recurs_and_never_helped_must_stop(scores, resolved, stop):
 
 
 def test_20_56_what_did_not_hold_led_to_a_later_remediation_only():
-    drifted = past(50, post="sha256:p", drifted_hash="sha256:d", reason=Reason.SPEC_DRIFT, score=0.0)
+    drifted = past(50, post="sha256:p", drifted_hash="sha256:d", reason=EndReason.SPEC_DRIFT, score=0.0)
     earlier, later = past(60, "sha256:d"), past(40, "sha256:d")
     assert past_attempts.follow_up(drifted, [later, earlier, drifted]) == later
     assert past_attempts.follow_up(drifted, [earlier]) is None

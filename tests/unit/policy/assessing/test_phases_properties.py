@@ -8,28 +8,28 @@ from hypothesis import strategies as st
 
 from holdfast.remediation.core import state, state_machine, trail
 from holdfast.remediation.core import scoring
-from holdfast.remediation.core.state import Reason
-from holdfast.remediation.core.audit_events import Event
-from holdfast.remediation.core.state_hash import GONE
-from holdfast.remediation.core.state_hash import Sighted
-from holdfast.remediation.core.state_hash import Unread
-from holdfast.remediation.core.state import Execution, Phase, Scope, State
-from holdfast.remediation.core.state_machine import Ask, Facts, Wants
+from holdfast.remediation.core.state import EndReason
+from holdfast.remediation.core.audit_events import RemediationEvent
+from holdfast.remediation.core.state_hash import NO_TARGET
+from holdfast.remediation.core.state_hash import StateHash
+from holdfast.remediation.core.state_hash import StateUnknown
+from holdfast.remediation.core.state import Execution, AssessmentPhase, AssessmentScope, AssessmentState
+from holdfast.remediation.core.state_machine import Ask, AssessmentFacts, Wants
 from holdfast.remediation.core.timing import Windows
 from tests.unit.policy.assessing.course import CREATED, OTHER, POST, REMEDIATION, Course, World
 
 MEASURED = {Ask.HEALTH, Ask.ALERTS, Ask.METRICS}
-ORDER = list(Phase)
+ORDER = list(AssessmentPhase)
 
 scores = st.sampled_from([0.0, 0.25, 0.5, 1.0]).map(lambda score: scoring.scored(score, ""))
 measured = scores | st.sampled_from([scoring.unanswered("down"), scoring.not_applicable("none")])
-sightings = st.sampled_from([Sighted(POST), Sighted(POST), Sighted(POST), Unread(), Sighted("md5:bb")])
+sightings = st.sampled_from([StateHash(POST), StateHash(POST), StateHash(POST), StateUnknown(), StateHash("md5:bb")])
 executions = st.sampled_from([Execution.COMPLETED, Execution.COMPLETED, Execution.STARTED, Execution.UNKNOWN])
 answers = {"health": measured, "alerts": measured, "metrics": measured}
 facts = st.builds(
-    Facts,
+    AssessmentFacts,
     st.none() | st.sampled_from(Execution),
-    st.none() | sightings | st.sampled_from([Sighted(OTHER), GONE]),
+    st.none() | sightings | st.sampled_from([StateHash(OTHER), NO_TARGET]),
     **{name: st.none() | one for name, one in answers.items()},
 )
 lengths = st.sampled_from([0.0, 30.0, 300.0])
@@ -40,7 +40,7 @@ windows = st.builds(
     hash_delay=lengths,
     alert_delay=lengths,
 )
-scopes = st.builds(Scope, st.booleans(), st.booleans(), st.booleans())
+scopes = st.builds(AssessmentScope, st.booleans(), st.booleans(), st.booleans())
 steps = st.lists(st.tuples(facts, st.integers(0, 200)), max_size=25)
 worlds = st.builds(World, sightings, measured, measured, measured, executions)
 
@@ -63,7 +63,7 @@ def test_any_facts_in_any_order(lengths, scope, given_steps):
         assert not {event.id for event in wants.events} & seen
         seen |= {event.id for event in wants.events}
         if set(wants.asks) & MEASURED:
-            assert isinstance(found.target, Sighted)
+            assert isinstance(found.target, StateHash)
             assert at.baseline is not None
             assert found.target.hash == at.baseline.hash
         if old.phase.is_terminal:
@@ -73,9 +73,9 @@ def test_any_facts_in_any_order(lengths, scope, given_steps):
         else:
             assert bool(wants.asks) is (wants.wake_at is None)
             assert wants.wake_at is None or wants.wake_at > now
-        differs = isinstance(found.target, Sighted) and found.target.hash in (OTHER, GONE.hash)
-        if old.baseline == Sighted(POST) and not old.phase.is_terminal and differs:
-            assert (at.reason, at.score) == (Reason.SPEC_DRIFT, 0.0)
+        differs = isinstance(found.target, StateHash) and found.target.hash in (OTHER, NO_TARGET.hash)
+        if old.baseline == StateHash(POST) and not old.phase.is_terminal and differs:
+            assert (at.reason, at.score) == (EndReason.SPEC_DRIFT, 0.0)
 
 
 @given(windows, scopes, steps)
@@ -84,7 +84,7 @@ def test_no_read_that_failed_is_ever_hashed(lengths, scope, given_steps):
     seen: set[str] = set()
     for found, seconds in given_steps:
         now += seconds
-        if isinstance(found.target, Sighted):
+        if isinstance(found.target, StateHash):
             seen.add(found.target.hash)
         at, _ = state_machine.step(at, found, now)
         assert at.current is None or at.current in seen
@@ -105,27 +105,27 @@ def test_every_assessment_ends_by_its_deadline_and_the_trail_agrees(lengths, sco
 @given(windows, scopes, worlds, st.lists(st.booleans(), max_size=60))
 def test_no_event_twice_wherever_the_process_dies(lengths, scope, world, crashes):
     """Dying before the transaction repeats the step, dying after it forgets what was wanted; the trail is the same."""
-    at, now, found = begin(lengths, scope), CREATED, Facts()
+    at, now, found = begin(lengths, scope), CREATED, AssessmentFacts()
     dying = iter(crashes)
-    kept: list[Event] = []
+    kept: list[RemediationEvent] = []
     for _ in range(1000):
         new, wants = state_machine.step(at, found, now)
         if next(dying, False):  # nothing was stored: a new process begins its pass from the old state
             assert state_machine.step(at, found, now) == (new, wants)
-            found = Facts()
+            found = AssessmentFacts()
             continue
         at = new
         kept.extend(wants.events)
         if at.phase.is_terminal:
             break
         if next(dying, False):  # stored, and then died: the answers are lost
-            found = Facts()
+            found = AssessmentFacts()
             continue
         found = world.answer(wants.asks)
         now = now if wants.wake_at is None else wants.wake_at
-    assert at.phase is Phase.COMPLETED
+    assert at.phase is AssessmentPhase.COMPLETED
     assert len({event.id for event in kept}) == len(kept)
-    assert state_machine.step(at, Facts(), now) == (at, Wants())
+    assert state_machine.step(at, AssessmentFacts(), now) == (at, Wants())
     undisturbed = Course(lengths, scope=scope, world=world)
     undisturbed.finish()
     assert {event.id for event in kept} == {event.id for event in undisturbed.events}
@@ -138,13 +138,13 @@ def test_once_the_target_moves_nothing_is_measured_any_more(lengths, scope, worl
     for _ in range(passes):
         if course.wake_at is not None:
             course.sleep()
-    is_open = not course.state.phase.is_terminal and course.state.baseline == Sighted(POST)
-    course.world.target = Sighted(OTHER)
+    is_open = not course.state.phase.is_terminal and course.state.baseline == StateHash(POST)
+    course.world.target = StateHash(OTHER)
     course.world.asked.clear()
     if course.wake_at is not None:
         course.sleep()
     if is_open:
-        assert course.state.reason is Reason.SPEC_DRIFT
+        assert course.state.reason is EndReason.SPEC_DRIFT
         assert not set(course.world.asked) & MEASURED
 
 
@@ -154,4 +154,4 @@ def test_a_state_can_be_written_down_and_read_back(lengths, scope, given_steps):
     for found, seconds in given_steps:
         now += seconds
         at, _ = state_machine.step(at, found, now)
-    assert msgspec.json.decode(msgspec.json.encode(at), type=State) == at
+    assert msgspec.json.decode(msgspec.json.encode(at), type=AssessmentState) == at

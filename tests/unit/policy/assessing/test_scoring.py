@@ -13,13 +13,13 @@ from holdfast.errors import InputError
 from holdfast.model.json import Json
 from holdfast.remediation.core import scoring, state, trail
 from holdfast.remediation.core import audit_events
-from holdfast.remediation.core.audit_events import Event
+from holdfast.remediation.core.audit_events import RemediationEvent
 from holdfast.remediation.core.audit_events import EventType
 from holdfast.remediation.core.audit_events import Workflow
 from holdfast.remediation.core import state as state_module
 from holdfast.remediation.core.state import Flags
 from holdfast.remediation.core.state import Progress
-from holdfast.remediation.core.state import Reason
+from holdfast.remediation.core.state import EndReason
 
 
 from holdfast.remediation.core.timing import Windows
@@ -51,11 +51,11 @@ def test_41_nothing_measured_is_no_score_and_not_zero():
     assert scoring.weighted(None, None, None) is None
 
 
-@given(SCORES, SCORES, SCORES, st.none() | st.sampled_from(Reason))
+@given(SCORES, SCORES, SCORES, st.none() | st.sampled_from(EndReason))
 def test_a_score_is_none_or_from_zero_to_one_whatever_comes_in(health, alerts, metrics, reason):
     score = scoring.overall(reason, health, alerts, metrics)
     assert score is None or 0.0 <= score <= 1.0
-    if reason is Reason.SPEC_DRIFT:
+    if reason is EndReason.SPEC_DRIFT:
         assert score == 0.0
 
 
@@ -70,20 +70,20 @@ def test_the_reason_is_total_over_all_combinations_of_flags():
             flags = Flags(**given_flags)
             reason = state_module.decide(flags)
             seen.add(reason)
-            assert reason is None or isinstance(reason, Reason)
+            assert reason is None or isinstance(reason, EndReason)
             if flags.is_drifted:
-                assert reason is Reason.SPEC_DRIFT
+                assert reason is EndReason.SPEC_DRIFT
             if flags.is_past_deadline:
                 assert reason is not None
-            if reason is Reason.FULL:
+            if reason is EndReason.FULL:
                 assert flags.is_hashed
                 assert Progress.MISSING not in progress
-            if reason is Reason.EXPIRED:
+            if reason is EndReason.EXPIRED:
                 assert Progress.DONE not in progress
-    assert seen == {None, *Reason}
+    assert seen == {None, *EndReason}
 
 
-@pytest.mark.parametrize("reason", Reason)
+@pytest.mark.parametrize("reason", EndReason)
 def test_45_both_spellings_are_read(reason):
     pascal = "".join(word.capitalize() for word in reason.value.split("_"))
     assert (
@@ -104,7 +104,7 @@ def test_an_unknown_reason_is_shown_as_it_is():
 
 
 def told(kind, at=0.0, ident="a", **data):
-    return Event(kind, ident, at, "rr-1", "t", {"event_type": kind.value, **data})
+    return RemediationEvent(kind, ident, at, "rr-1", "t", {"event_type": kind.value, **data})
 
 
 HEALTH = told(EventType.HEALTH_ASSESSED, assessed=True, score=1.0)

@@ -14,9 +14,9 @@ from holdfast.errors import UnhashableError
 from holdfast.model.absent import ABSENT
 from holdfast.remediation.core import state, state_hash, state_machine
 from holdfast.remediation.core import state_hash as state_hash_module
-from holdfast.remediation.core.state_hash import Sighted
+from holdfast.remediation.core.state_hash import StateHash
 
-from holdfast.remediation.core.state import ConditionType, Execution
+from holdfast.remediation.core.state import AssessmentConditionType, Execution
 from holdfast.remediation.core.timing import Windows
 from tests.unit.policy.assessing.course import CREATED, POST, REMEDIATION
 
@@ -92,20 +92,20 @@ def test_what_is_no_object_is_refused_and_not_taken_for_nothing():
 
 
 def test_hashes_made_under_other_rules_are_incomparable_and_absence_never_is():
-    one, other = Sighted("sha256:aa", way="state/1+x"), Sighted("sha256:bb", way="state/1+y")
+    one, other = StateHash("sha256:aa", way="state/1+x"), StateHash("sha256:bb", way="state/1+y")
     assert state_hash_module.compare(one, other) is Comparison.INCOMPARABLE
-    assert state_hash_module.compare(one, state_hash_module.GONE) is Comparison.DIFFERENT
+    assert state_hash_module.compare(one, state_hash_module.NO_TARGET) is Comparison.DIFFERENT
     assert state_hash_module.compare(one, one) is Comparison.EQUAL
 
 
 def test_the_first_step_can_be_taken_by_whoever_confirmed_the_change_without_looking_again():
-    remediation = state.Remediation("rr-1", REMEDIATION.target, CREATED, "HighMemory", confirmed=Sighted(POST))
+    remediation = state.Remediation("rr-1", REMEDIATION.target, CREATED, "HighMemory", confirmed=StateHash(POST))
     begun, wants = state_machine.opening(state.begin(remediation, Windows(), execution=Execution.COMPLETED), CREATED)
     assert (wants.asks, wants.wake_at) == ((), CREATED + 60)
     assert [event.type.value for event in wants.events] == [
         "effectiveness.assessment.scheduled",
         "effectiveness.hash.computed",
     ]
-    integrity = begun.condition(ConditionType.SPEC_INTEGRITY)
+    integrity = begun.condition(AssessmentConditionType.SPEC_INTEGRITY)
     assert integrity is not None
     assert integrity.reason == "SpecUnchanged"

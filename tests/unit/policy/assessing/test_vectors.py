@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.model.health import Workload
 from holdfast.remediation.core import health, metrics, scoring, timing, trail
-from holdfast.remediation.core.metrics import Change
+from holdfast.remediation.core.metrics import MetricChange
 from holdfast.remediation.core.timing import Windows
 from tests.vectors.load import by_name, vectors
 
@@ -43,7 +43,7 @@ def test_what_was_not_assessed_has_no_weight(case):
 
 @pytest.mark.parametrize("case", cases("metrics"), ids=by_name)
 def test_metrics(case):
-    found = [Change(one["name"], one["pre"], one["post"], one["lower_is_better"]) for one in case["comparisons"]]
+    found = [MetricChange(one["name"], one["pre"], one["post"], one["lower_is_better"]) for one in case["comparisons"]]
     measured = metrics.assess(found)
     assert (measured.is_assessed, measured.score, measured.details) == (
         case["assessed"],
