@@ -19,7 +19,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "examples/provider")]
 
 from tools.replace_section import replace  # noqa: E402
 
-from holdfast.testing import conformance, providers_under_test  # noqa: E402 - the path comes first
+from holdfast.testing import conformance
+from holdfast_emulators import providers_under_test  # noqa: E402 - the path comes first
 
 if TYPE_CHECKING:
     from holdfast.testing.conformance import Opening

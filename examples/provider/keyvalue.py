@@ -13,8 +13,8 @@ from typing import TypeVar
 
 from holdfast.compare import profiles
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, Reading
-from holdfast.model.write_result import Done, WriteError, WriteFailure, Writing
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, ReadResult
+from holdfast.model.write_result import Done, WriteError, WriteFailure, WriteResult
 from holdfast.providers.protocol import Change, Connection, Hint, Kind, Listed, ReadFailed, Target, Unchanged
 
 COLUMNS = ("key", "value", "ttl")
@@ -92,7 +92,7 @@ class EntryReader:
     def __init__(self, file: Path) -> None:
         self._file = file
 
-    async def read(self, target: Target, hint: Hint | None = None) -> Reading | Unchanged:
+    async def read(self, target: Target, hint: Hint | None = None) -> ReadResult | Unchanged:
         """Read one entry; if its digest is that of the last time, nobody needs the rest."""
         try:
             found = await _run(self._file, "BEGIN", lambda db: _entries(db, "WHERE key = ?", _key(target)))
@@ -135,10 +135,10 @@ class EntryWriter:
     def __init__(self, file: Path) -> None:
         self._file = file
 
-    async def create(self, target: Target, key: str) -> Writing:  # noqa: ARG002 - the table's own key does it
+    async def create(self, target: Target, key: str) -> WriteResult:  # noqa: ARG002 - the table's own key does it
         """Insert an entry; one that is there already must be just what would be made."""
 
-        def insert(database: sqlite3.Connection) -> Writing:
+        def insert(database: sqlite3.Connection) -> WriteResult:
             given = {column: target.desired[column] for column in COLUMNS if column in target.desired}
             wanted = {**given, "key": _key(target)}
             names, marks = ", ".join(wanted), ", ".join("?" * len(wanted))
@@ -149,10 +149,10 @@ class EntryWriter:
 
         return await self._answered(insert)
 
-    async def update(self, target: Target, change: Change, key: str) -> Writing:  # noqa: ARG002
+    async def update(self, target: Target, change: Change, key: str) -> WriteResult:  # noqa: ARG002
         """Change the named columns and no others, if the entry is still what the change was decided on."""
 
-        def update(database: sqlite3.Connection) -> Writing:
+        def update(database: sqlite3.Connection) -> WriteResult:
             found = _entries(database, "WHERE key = ?", _key(target))
             if not found or change.etag not in (None, _digest(found[0])):
                 return WriteFailure(WriteError.MOVED, "the entry is not what it was when the change was decided")
@@ -164,10 +164,10 @@ class EntryWriter:
 
         return await self._answered(update)
 
-    async def delete(self, target: Target, key: str, etag: str | None = None) -> Writing:  # noqa: ARG002
+    async def delete(self, target: Target, key: str, etag: str | None = None) -> WriteResult:  # noqa: ARG002
         """Delete an entry; already gone is done."""
 
-        def delete(database: sqlite3.Connection) -> Writing:
+        def delete(database: sqlite3.Connection) -> WriteResult:
             found = _entries(database, "WHERE key = ?", _key(target))
             if found and etag not in (None, _digest(found[0])):
                 return WriteFailure(WriteError.MOVED, "the entry is not what it was when its deletion was decided")
@@ -176,11 +176,11 @@ class EntryWriter:
 
         return await self._answered(delete)
 
-    async def poll(self, target: Target, token: Mapping[str, Json]) -> Writing:  # noqa: ARG002
+    async def poll(self, target: Target, token: Mapping[str, Json]) -> WriteResult:  # noqa: ARG002
         """Say that nothing here takes its time."""
         return WriteFailure(WriteError.TERMINAL, "entries are written at once")
 
-    async def _answered(self, write: Callable[[sqlite3.Connection], Writing]) -> Writing:
+    async def _answered(self, write: Callable[[sqlite3.Connection], WriteResult]) -> WriteResult:
         try:
             return await _run(self._file, "BEGIN IMMEDIATE", write)
         except sqlite3.OperationalError as error:  # locked, or not to be opened: another time perhaps

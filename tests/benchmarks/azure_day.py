@@ -30,7 +30,7 @@ from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
 from holdfast.reconcile.write import ResourceWriter
 from holdfast.store.sqlite.store import SqliteStore
 from holdfast.store.transaction import Transaction
-from holdfast.testing.virtual_time import VirtualClock, run
+from holdfast_emulators.virtual_time import VirtualClock, run
 from holdfast.watch.list_scan import ListScanner
 from holdfast.watch.loop import ResyncLoop
 from holdfast_emulators.azure import Limits, World

@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from holdfast import ResourceManager
 from holdfast.providers import runpod
 from holdfast.providers.runpod import CpuLoadBalancerSlsResource
-from holdfast.providers.runpod.serverless import ServerlessResource
+from holdfast.providers.runpod.resources.serverless import ServerlessResource
 from tests.benchmarks import harness
 
 ROOT = Path(__file__).resolve().parents[2]

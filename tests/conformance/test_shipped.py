@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from holdfast.testing import conformance, providers_under_test
+from holdfast.testing import conformance
+from holdfast_emulators import providers_under_test
 from holdfast.testing.conformance import Case, Outcome
 
 NOT_APPLICABLE = {

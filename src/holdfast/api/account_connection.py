@@ -61,7 +61,7 @@ def _ambient(provider: str, environ: Mapping[str, str]) -> Connection:
     found = registry.get(provider)
     if not isinstance(found, SupportsDefaultConnection):
         raise InputError(f"holdfast.yaml declares no connection of provider {provider}")
-    return found.ambient(environ)
+    return found.default_connection(environ)
 
 
 async def account_of(connection: Connection) -> str | None:

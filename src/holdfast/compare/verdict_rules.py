@@ -12,7 +12,7 @@ from holdfast.compare import paths
 from holdfast.model.absent import ABSENT
 from holdfast.model.finding import ChangedBy, Finding, FindingClass
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, NotFound, ReadFailure, Reading
+from holdfast.model.read_result import Found, NotFound, ReadFailure, ReadResult
 from holdfast.model.verdict import Status, Verdict
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ UNCHANGED = Verdict(Status.IN_SYNC, "nothing moved since the last check")
 
 
 def judge(
-    reading: Reading,
+    reading: ReadResult,
     desired: Json,
     rules: RuleTree,
     *,
@@ -55,7 +55,7 @@ def not_found(reading: NotFound | ReadFailure, *, was_there: bool) -> Verdict:
             assert_never(reading)
 
 
-def presence(reading: Reading) -> Verdict:
+def presence(reading: ReadResult) -> Verdict:
     """Return the verdict of an unmanaged resource, which is read and never compared."""
     if isinstance(reading, ReadFailure):
         return not_found(reading, was_there=False)

@@ -10,7 +10,7 @@ from holdfast.errors import InputError
 from holdfast.manifests.project import ConnectionSpec
 from holdfast.model.resource import Declaration
 from holdfast.policy import source_location
-from holdfast.providers.protocol import Connection, Identifying, Proofreading, Provider
+from holdfast.providers.protocol import Connection, SupportsIdentity, SupportsValidation, Provider
 
 ProviderOf = Callable[[str], Provider]
 
@@ -27,8 +27,8 @@ def mistakes(
         if way is None:
             continue
         provider = provider_of(way.provider)
-        if isinstance(provider, Proofreading):
-            errors += [_located(error, declaration) for error in provider.mistakes(declaration)]
+        if isinstance(provider, SupportsValidation):
+            errors += [_located(error, declaration) for error in provider.validate(declaration)]
         identity = _identity(provider, way, declaration)
         first = meant.setdefault((way.provider, identity), declaration) if identity is not None else declaration
         if first is not declaration:
@@ -47,7 +47,7 @@ def _place(declaration: Declaration) -> tuple[str, int, str]:
 
 def _identity(provider: Provider, way: Connection, declaration: Declaration) -> str | None:
     """Return what tells the live thing from others: what the provider says, else the id it is imported by."""
-    if isinstance(provider, Identifying):
+    if isinstance(provider, SupportsIdentity):
         return provider.identity(way, declaration)
     wanted = declaration.import_from
     if wanted is None or wanted.id is None or "${" in wanted.id:

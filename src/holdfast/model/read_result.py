@@ -54,4 +54,4 @@ class ReadFailure:
     retry_after_seconds: float | None = None
 
 
-Reading = Found | NotFound | ReadFailure
+ReadResult = Found | NotFound | ReadFailure

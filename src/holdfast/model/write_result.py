@@ -50,4 +50,4 @@ class WriteFailure:
     is_unsure: bool = False  # it may have been made all the same: what must not be made twice is looked for first
 
 
-Writing = Done | InProgress | WriteFailure
+WriteResult = Done | InProgress | WriteFailure

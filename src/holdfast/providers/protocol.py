@@ -16,9 +16,9 @@ from holdfast.errors import InputError
 from holdfast.model.attribution import LikelyActor
 from holdfast.model.health import HealthSignal, Workload
 from holdfast.model.json import Json
-from holdfast.model.read_result import Reading
+from holdfast.model.read_result import ReadResult
 from holdfast.model.resource import Declaration
-from holdfast.model.write_result import Writing
+from holdfast.model.write_result import WriteResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class Reader(Protocol):
 
     kinds: Mapping[str, Kind]
 
-    async def read(self, target: Target, hint: Hint | None = None) -> Reading | Unchanged:
+    async def read(self, target: Target, hint: Hint | None = None) -> ReadResult | Unchanged:
         """Read one thing; by id where there is one, else by what identifies it in the declaration."""
 
     def list(self, kind: str) -> AsyncIterator[Listed]:
@@ -163,7 +163,7 @@ class SupportsSignature(Protocol):
 class SupportsPlatformChanges(Protocol):
     """What a reader may offer besides: knowing what its platform does to things by itself, whoever owns them."""
 
-    def habits(self, kind: str, desired: Mapping[str, Json], observed: Json, now: float) -> Mapping[str, str]:
+    def platform_changes(self, kind: str, desired: Mapping[str, Json], observed: Json, now: float) -> Mapping[str, str]:
         """Return the paths where the platform itself seems to have been at work, each with a sentence that says why.
 
         Told from the two documents and the time of the check alone, so that a decision based on it can be replayed.
@@ -208,23 +208,23 @@ def attribution(reader: Reader) -> SupportsAttribution | None:
 class Writer(Protocol):
     """The half that changes things. Every method is safe to repeat with the same `key`."""
 
-    async def create(self, target: Target, key: str) -> Writing:
+    async def create(self, target: Target, key: str) -> WriteResult:
         """Make the thing; with a `key` seen before, return what that attempt made instead of making another."""
 
-    async def update(self, target: Target, change: Change, key: str) -> Writing:
+    async def update(self, target: Target, change: Change, key: str) -> WriteResult:
         """Change the thing, minimally where the kind can."""
 
-    async def delete(self, target: Target, key: str, etag: str | None = None) -> Writing:
+    async def delete(self, target: Target, key: str, etag: str | None = None) -> WriteResult:
         """Remove the thing; already gone is Done. With an etag, where the kind is conditional, only what that is of."""
 
-    async def poll(self, target: Target, token: Mapping[str, Json]) -> Writing:
+    async def poll(self, target: Target, token: Mapping[str, Json]) -> WriteResult:
         """Ask how an operation under way is doing."""
 
 
 class ReadFailed(Exception):  # noqa: N818 - an outcome, not a mistake
     """A list or search could not be completed; carries the Unreadable that says why."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: ReadResult) -> None:
         self.reading = reading
         super().__init__(str(reading))
 
@@ -250,15 +250,15 @@ class Provider(Protocol):
 
 
 @runtime_checkable
-class Proofreading(Protocol):
+class SupportsValidation(Protocol):
     """What a provider may offer besides: telling what is wrong with a declaration before anything is asked or done."""
 
-    def mistakes(self, declaration: Declaration) -> Sequence[InputError]:
+    def validate(self, declaration: Declaration) -> Sequence[InputError]:
         """Return what is wrong, each with the field below spec.resource as its location."""
 
 
 @runtime_checkable
-class Identifying(Protocol):
+class SupportsIdentity(Protocol):
     """What a provider may offer besides: telling from the declaration alone which live thing is meant."""
 
     def identity(self, connection: Connection, declaration: Declaration) -> str | None:
@@ -269,7 +269,7 @@ class Identifying(Protocol):
 class SupportsDefaultConnection(Protocol):
     """What a provider may offer besides: a connection for those who have declared none."""
 
-    def ambient(self, environ: Mapping[str, str]) -> Connection:
+    def default_connection(self, environ: Mapping[str, str]) -> Connection:
         """Return the connection that an environment describes, as the provider's own tools read it.
 
         Raise InputError that says which variable is missing.

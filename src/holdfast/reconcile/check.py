@@ -18,7 +18,7 @@ from holdfast.model.attribution import LikelyActor
 from holdfast.model.budget_charge import BudgetCharge
 from holdfast.model.decision import Action, Decision, Reason
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Reading
+from holdfast.model.read_result import Found, ReadResult
 from holdfast.model.verdict import Status, Suppressed, Verdict
 from holdfast.policy.decide import NOTHING_TO_DO, DecisionInputs, hold
 from holdfast.providers.protocol import Reader, SupportsPlatformChanges, SupportsSignature, Unchanged
@@ -93,7 +93,7 @@ class CheckResult:
         return self.evaluation.at
 
     @property
-    def reading(self) -> Reading | Unchanged:
+    def reading(self) -> ReadResult | Unchanged:
         """What the provider returned, redacted."""
         return self.evaluation.observation.reading
 
@@ -268,7 +268,7 @@ class Checker:
     async def _evaluate(
         self,
         batch: Sequence[ResolvedResource],
-        readings: Sequence[Reading | Unchanged],
+        readings: Sequence[ReadResult | Unchanged],
         is_known: Sequence[bool],
         overrides: Overrides | None,
     ) -> list[Evaluation]:
@@ -280,7 +280,7 @@ class Checker:
                 if isinstance(reading, Unchanged)
             ]
         items, seen = list(batch), list[Observation]()
-        newer: list[tuple[ResolvedResource, Reading | Unchanged] | None] = [None] * len(batch)
+        newer: list[tuple[ResolvedResource, ReadResult | Unchanged] | None] = [None] * len(batch)
         for place, (item, reading) in enumerate(zip(batch, readings, strict=True)):
             older = await self._in_old_version(item, reading)
             observation = _digested(*(older or (item, reading)))
@@ -308,7 +308,7 @@ class Checker:
         ]
 
     async def _in_old_version(
-        self, item: ResolvedResource, reading: Reading | Unchanged
+        self, item: ResolvedResource, reading: ReadResult | Unchanged
     ) -> tuple[ResolvedResource, Found] | None:
         """Read a resource once more in the API version that its baseline was learnt in, where that is another one.
 
@@ -327,7 +327,7 @@ class Checker:
         item: ResolvedResource,
         seen: Observation,
         evidence: Evidence,
-        first: tuple[ResolvedResource, Reading | Unchanged] | None,
+        first: tuple[ResolvedResource, ReadResult | Unchanged] | None,
     ) -> Evaluation:
         """Evaluate one resource; one that cannot be dealt with is unknown, and stops no other."""
         if isinstance(seen.reading, Unchanged):
@@ -486,7 +486,7 @@ class Checker:
         return [replace(checked, likely_actors=about.get(checked.address, checked.likely_actors)) for checked in checks]
 
 
-def _digested(item: ResolvedResource, reading: Reading | Unchanged) -> Observation:
+def _digested(item: ResolvedResource, reading: ReadResult | Unchanged) -> Observation:
     """Return a reading with the digest of its document; one that has no digest is unreadable."""
     try:
         return evaluate.observe_digest(item, reading)

@@ -14,7 +14,7 @@ from enum import StrEnum
 from holdfast.compare.profiles import Profile, stack
 from holdfast.model.address import Address
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, Reading
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, ReadResult
 from holdfast.model.resource import Declaration, ManagementPolicy
 from holdfast.providers.protocol import Kind, Listed, Reader, ReadFailed, Target, Unchanged
 from holdfast.reconcile import generate_manifest, observe
@@ -270,11 +270,11 @@ def _pool_of(reader: Reader, kind: str) -> str:
     return _pool(found) if found is not None else f"kind {kind}"
 
 
-def _unreadable(reading: Reading) -> ReadFailure:
+def _unreadable(reading: ReadResult) -> ReadFailure:
     return reading if isinstance(reading, ReadFailure) else ReadFailure(ReadError.OTHER, "the list could not be read")
 
 
-def _said(reading: Reading | Unchanged) -> str:
+def _said(reading: ReadResult | Unchanged) -> str:
     match reading:
         case ReadFailure(trouble=trouble, detail=detail):
             return detail or trouble.value

@@ -14,7 +14,7 @@ from holdfast.compare import paths, verdict_rules
 from holdfast.errors import StoreError
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, NotFound, Reading
+from holdfast.model.read_result import Found, NotFound, ReadResult
 from holdfast.model.resource import ManagementPolicy
 from holdfast.model.verdict import INHERITED, LASTING, Status, Suppressed, SuppressionReason, Verdict
 from holdfast.policy.decide import ReconcileMode
@@ -91,7 +91,7 @@ def _is_baseline(item: ResolvedResource, digest: Digest | None) -> bool:
     return state.applied.document == item.desired_digest and state.applied.baseline == digest
 
 
-def observe_digest(item: ResolvedResource, reading: Reading | Unchanged) -> Observation:
+def observe_digest(item: ResolvedResource, reading: ReadResult | Unchanged) -> Observation:
     """Return a reading with the digest of its document; the last digest holds if the raw bytes are the same."""
     if not isinstance(reading, Found):
         return Observation(reading)
@@ -337,7 +337,7 @@ def _is_compared(item: ResolvedResource) -> bool:
     return is_readable and is_managed and item.settings.reconcile_mode is not ReconcileMode.PUT_ONLY
 
 
-def _invalid(item: ResolvedResource, reading: Reading | Unchanged) -> str:
+def _invalid(item: ResolvedResource, reading: ReadResult | Unchanged) -> str:
     """Return why the baseline is not about what was read: that was created since, under the same id.
 
     Where either side has no identity, or no version, nothing speaks against it.
@@ -354,7 +354,7 @@ def _invalid(item: ResolvedResource, reading: Reading | Unchanged) -> str:
     return invalid_because(was, now) or ""
 
 
-def outdated(item: ResolvedResource, reading: Reading | Unchanged) -> str | None:
+def outdated(item: ResolvedResource, reading: ReadResult | Unchanged) -> str | None:
     """Return why the baseline was learnt in another API version than this reading, or None."""
     state = item.state
     if state is None or state.applied.baseline is None or state.applied.api_version is None:

@@ -11,7 +11,7 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Reading
+from holdfast.model.read_result import Found, ReadResult
 from holdfast.model.verdict import Suppressed, SuppressionReason, Verdict
 from holdfast.providers.protocol import Unchanged
 from holdfast.reconcile.resolved_resource import ResolvedResource
@@ -31,7 +31,7 @@ Habits = Callable[[Json, Json, float], Mapping[str, str]]  # desired, observed, 
 class Observation:
     """What was read of a resource, secrets redacted."""
 
-    reading: Reading | Unchanged
+    reading: ReadResult | Unchanged
     digest: Digest | None = None  # of the document; None: nothing was found
 
     @property

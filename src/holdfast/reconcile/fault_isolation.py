@@ -15,7 +15,7 @@ import orjson
 from holdfast.errors import HoldfastError, UnhashableError
 from holdfast.model.address import Address
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, ReadError, ReadFailure, Reading
+from holdfast.model.read_result import Found, ReadError, ReadFailure, ReadResult
 from holdfast.providers.protocol import Unchanged
 
 _LOG = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ def unreadable(error: Exception, address: Address) -> ReadFailure:
     return ReadFailure(ReadError.OTHER, f"what was read could not be dealt with ({type(error).__name__})")
 
 
-def shallow(reading: Reading | Unchanged) -> Reading | Unchanged:
+def shallow(reading: ReadResult | Unchanged) -> ReadResult | Unchanged:
     """Return a reading, or that it is unreadable if its document is nested deeper than can be compared and kept."""
     if isinstance(reading, Found) and _is_deep(reading.document):
         return ReadFailure(ReadError.MALFORMED, f"what was read is nested deeper than {MAX_DEPTH} levels")

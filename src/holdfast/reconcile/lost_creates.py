@@ -13,7 +13,7 @@ from typing import Final
 from holdfast.compare import diff
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, NotFound, ReadFailure, Reading
+from holdfast.model.read_result import Found, NotFound, ReadFailure, ReadResult
 from holdfast.providers.protocol import ReadFailed, Unchanged
 from holdfast.reconcile.check import Checker
 from holdfast.reconcile.resolved_resource import ResolvedResource
@@ -34,7 +34,7 @@ class Unsure:
         return {"why": self.why, "candidates": list(self.candidates)}
 
 
-async def look_for(checker: Checker, store: Store, item: ResolvedResource) -> Reading | Unsure:
+async def look_for(checker: Checker, store: Store, item: ResolvedResource) -> ReadResult | Unsure:
     """Look for what a create may have made; Gone only where that can be told."""
     if item.kind.finds:
         reading = await checker.read(item, None)
@@ -62,7 +62,7 @@ async def _candidates(checker: Checker, store: Store, item: ResolvedResource) ->
     ]
 
 
-def _may_be(item: ResolvedResource, reading: Reading | Unchanged) -> bool:
+def _may_be(item: ResolvedResource, reading: ReadResult | Unchanged) -> bool:
     """Return True unless what was read differs from what is declared."""
     if not isinstance(reading, Found):
         return isinstance(reading, ReadFailure)

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from holdfast.model.read_result import Found, ReadError, ReadFailure, Reading
+from holdfast.model.read_result import Found, ReadError, ReadFailure, ReadResult
 from holdfast.providers.protocol import Hint, ItemFailed, Listed, ReadFailed, Unchanged
 from holdfast.reconcile import evaluate, fault_isolation, storable_text
 from holdfast.reconcile.clock import Clock
@@ -40,12 +40,12 @@ class Observer:
 
     async def read_all(
         self, batch: Sequence[ResolvedResource], listed: Lists, is_known: Sequence[bool]
-    ) -> list[Reading | Unchanged]:
+    ) -> list[ReadResult | Unchanged]:
         """Read a batch with a few workers that take turns: cheaper than a task for each that waits for its slot.
 
         Each connection has workers of its own, so that one that hangs takes none away from the others.
         """
-        out: list[Reading | Unchanged] = [ReadFailure(ReadError.OTHER, "not read")] * len(batch)
+        out: list[ReadResult | Unchanged] = [ReadFailure(ReadError.OTHER, "not read")] * len(batch)
         queues: dict[str, list[int]] = {}
         for place, item in enumerate(batch):
             queues.setdefault(item.declaration.address.connection, []).append(place)
@@ -101,7 +101,7 @@ class Observer:
                 break
         return failure or ReadFailure(ReadError.OTHER, "the list could not be read")
 
-    async def _reading(self, item: ResolvedResource, listed: Lists, *, is_known: bool) -> Reading | Unchanged:
+    async def _reading(self, item: ResolvedResource, listed: Lists, *, is_known: bool) -> ReadResult | Unchanged:
         address = item.declaration.address
         found = listed.get((address.connection, address.kind))
         state = item.state
@@ -119,7 +119,7 @@ class Observer:
             return entry
         return await self.parsed(item, entry)
 
-    async def parsed(self, item: ResolvedResource, entry: Listed) -> Reading | Unchanged:
+    async def parsed(self, item: ResolvedResource, entry: Listed) -> ReadResult | Unchanged:
         """Return a listed item as a read of it would be."""
         address = item.declaration.address
         reader = await self.world.reader(address.connection)
@@ -131,7 +131,7 @@ class Observer:
             return fault_isolation.unreadable(error, address)
         return self._redacted(item, fault_isolation.shallow(Found(document, None, entry.raw_digest, entry.id)))
 
-    async def read(self, item: ResolvedResource, hint: Hint | None) -> Reading | Unchanged:
+    async def read(self, item: ResolvedResource, hint: Hint | None) -> ReadResult | Unchanged:
         """Read one thing through its connection's gate, with patience for passing troubles."""
         connection = item.declaration.address.connection
         reader = await self.world.reader(connection)
@@ -148,7 +148,7 @@ class Observer:
             if not isinstance(reading, ReadFailure) or not await self._may_retry(connection, reading, attempt):
                 return self._redacted(item, reading)
 
-    def _redacted(self, item: ResolvedResource, reading: Reading | Unchanged) -> Reading | Unchanged:
+    def _redacted(self, item: ResolvedResource, reading: ReadResult | Unchanged) -> ReadResult | Unchanged:
         known = self.world.known
         if isinstance(reading, ReadFailure):
             return hidden(reading, known)
@@ -200,5 +200,5 @@ def _beside(reading: Found) -> tuple[str | None, str | None, str]:
     return reading.etag, reading.identity, reading.failed
 
 
-def _unreadable(reading: Reading) -> ReadFailure:
+def _unreadable(reading: ReadResult) -> ReadFailure:
     return reading if isinstance(reading, ReadFailure) else ReadFailure(ReadError.OTHER, "the list could not be read")

@@ -11,7 +11,7 @@ import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
-from holdfast.model.write_result import InProgress, WriteError, WriteFailure, Writing
+from holdfast.model.write_result import InProgress, WriteError, WriteFailure, WriteResult
 from holdfast.policy import durations
 from holdfast.reconcile import storable_text
 from holdfast.reconcile.clock import Clock
@@ -20,7 +20,7 @@ from holdfast.reconcile.rate_limit import CallKind
 from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.reconcile.retry import RetryPolicy
 
-Call = Callable[[], Awaitable[Writing]]
+Call = Callable[[], Awaitable[WriteResult]]
 
 
 class HeldBack(Exception):  # noqa: N818 - an outcome, not a mistake
@@ -115,7 +115,7 @@ class Sender:
         *,
         has_turn: bool = False,
         is_repeatable: bool = True,
-    ) -> Writing:
+    ) -> WriteResult:
         """Send through the gate; retry what may pass, slow the connection when told to.
 
         What is not repeatable is sent once more only where the answer says that nothing was done.
@@ -144,7 +144,7 @@ class Sender:
             else:
                 return writing
 
-    async def polled(self, item: ResolvedResource, writing: InProgress) -> Writing:
+    async def polled(self, item: ResolvedResource, writing: InProgress) -> WriteResult:
         """Ask once how an operation under way is doing."""
         writer = await self.world.writer(item.declaration.address.connection)
         return await self.patiently(item, CallKind.READ, lambda: writer.poll(item.target(), writing.token))

@@ -13,7 +13,7 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Decision, Reason
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, Reading
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, ReadResult
 from holdfast.model.resource import ManagementPolicy, OnDrift, Origin
 from holdfast.model.verdict import Suppressed, SuppressionReason, Verdict
 from holdfast.policy.decide import (
@@ -114,7 +114,7 @@ def inputs_from_json(body: Mapping[str, Any]) -> DecisionInputs:
     return DecisionInputs(handling, record, known, limits)
 
 
-def reading_as_json(reading: Reading, observed: Digest | None) -> dict[str, Json]:
+def reading_as_json(reading: ReadResult, observed: Digest | None) -> dict[str, Json]:
     """Return a reading as a document; what was found is kept by its digest."""
     match reading:
         case Found():
@@ -208,7 +208,7 @@ def _counted(findings: Sequence[Finding], inputs: Mapping[str, Any]) -> list[Fin
     return [finding for finding in findings if paths.format_path(finding.path) not in excused]
 
 
-def _reading_from_json(body: Mapping[str, Any], documents: Mapping[Digest, Json]) -> Reading:
+def _reading_from_json(body: Mapping[str, Any], documents: Mapping[Digest, Json]) -> ReadResult:
     match body["result"]:
         case "found":
             return Found(documents[Digest(body["observed"])])

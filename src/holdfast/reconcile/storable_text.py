@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from holdfast.model.read_result import Found, ReadFailure, Reading
-from holdfast.model.write_result import Done, WriteFailure, Writing
+from holdfast.model.read_result import Found, ReadFailure, ReadResult
+from holdfast.model.write_result import Done, WriteFailure, WriteResult
 from holdfast.providers.protocol import Unchanged
 from holdfast.store.escape import escaped
 
 
-def of_reading(reading: Reading | Unchanged) -> Reading | Unchanged:
+def of_reading(reading: ReadResult | Unchanged) -> ReadResult | Unchanged:
     """Return a reading whose texts beside the document can be kept."""
     if isinstance(reading, ReadFailure):
         return reading if reading.detail.isascii() else replace(reading, detail=escaped(reading.detail))
@@ -21,7 +21,7 @@ def of_reading(reading: Reading | Unchanged) -> Reading | Unchanged:
     return reading
 
 
-def of_writing(writing: Writing) -> Writing:
+def of_writing(writing: WriteResult) -> WriteResult:
     """Return the answer to a write whose texts can be kept."""
     if isinstance(writing, WriteFailure) and not writing.message.isascii():
         return replace(writing, message=escaped(writing.message))

@@ -21,7 +21,7 @@ from holdfast.model.decision import Action
 from holdfast.model.finding import ChangedBy
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found, NotFound, ReadFailure
-from holdfast.model.write_result import WriteError, WriteFailure, Writing
+from holdfast.model.write_result import WriteError, WriteFailure, WriteResult
 from holdfast.policy.decide import WHOLE
 from holdfast.policy.write_reasons import WriteReason
 from holdfast.providers.protocol import Change
@@ -179,7 +179,7 @@ class UndoIntent:
         change = _change(self.correction, run.item, run.reading.document) if is_update else None
         return await self._finish(writer, run, await writer.send(run, change, begin, WriteReason.INTENT))
 
-    async def _finish(self, writer: ResourceWriter, run: Run, writing: Writing) -> Undone:
+    async def _finish(self, writer: ResourceWriter, run: Run, writing: WriteResult) -> Undone:
         """Poll the write to its end and see whether it took; a refusal is recorded before it is told."""
         writing = await writer.poll(run, writing, under="token")
         if isinstance(writing, WriteFailure):

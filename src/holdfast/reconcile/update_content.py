@@ -14,7 +14,7 @@ from holdfast.compare.rules import FieldClass
 from holdfast.model.finding import ChangedBy
 from holdfast.model.json import Json
 from holdfast.model.path import Path
-from holdfast.model.read_result import Found, Reading
+from holdfast.model.read_result import Found, ReadResult
 from holdfast.model.verdict import Verdict
 from holdfast.policy import decide
 from holdfast.providers.protocol import Change, Unchanged
@@ -25,7 +25,7 @@ _KEPT_OUT = frozenset({FieldClass.IGNORE, FieldClass.READ_ONLY})
 _EDITED = (ChangedBy.DECLARED, ChangedBy.BOTH)
 
 
-def change_of(checked: CheckResult, begun: CorrectionRecord | None, reading: Reading | Unchanged) -> Change:
+def change_of(checked: CheckResult, begun: CorrectionRecord | None, reading: ReadResult | Unchanged) -> Change:
     """Return what an update sends: the paths that it was decided on, also where another process began it."""
     caused = {each.path for each in begun.paths} if begun is not None else set(checked.decision.reasons[0].paths)
     observed = reading.document if isinstance(reading, Found) else None

@@ -22,8 +22,8 @@ from typing import Protocol, TypeVar
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Reading
-from holdfast.model.write_result import InProgress, Writing
+from holdfast.model.read_result import Found, ReadResult
+from holdfast.model.write_result import InProgress, WriteResult
 from holdfast.policy.write_reasons import WriteReason
 from holdfast.providers.protocol import Change, Unchanged
 from holdfast.reconcile import worker_identity
@@ -52,7 +52,7 @@ class Run:
     claim: Claim
     checked: CheckResult
     operation: WriteOperation
-    reading: Reading | Unchanged  # the latest one: what is sent goes on from here
+    reading: ReadResult | Unchanged  # the latest one: what is sent goes on from here
     begun: CorrectionRecord | None = None  # as it was recorded when the write began
     slot: AsyncExitStack | None = None  # given back with the answer: others are sent while this one settles
 
@@ -176,7 +176,7 @@ class ResourceWriter:
         change: Change | None,
         begin: Callable[[], Awaitable[None]] | None,
         write_reason: WriteReason | None = None,
-    ) -> Writing:
+    ) -> WriteResult:
         """Send the write of an operation: a change, a creation or a deletion.
 
         Every limit and the claim are asked right before each send. `begin` records the write right before the first
@@ -212,12 +212,12 @@ class ResourceWriter:
 
     # -- poll
 
-    async def ask(self, run: Run, token: Mapping[str, Json]) -> Writing:
+    async def ask(self, run: Run, token: Mapping[str, Json]) -> WriteResult:
         """Ask once how an operation is doing that another process began to poll."""
         writer, target = await self.world.writer(run.claim.address.connection), run.item.target()
         return await self.sender.patiently(run.item, CallKind.READ, lambda: writer.poll(target, dict(token)))
 
-    async def poll(self, run: Run, writing: Writing, under: str = "") -> Writing:
+    async def poll(self, run: Run, writing: WriteResult, under: str = "") -> WriteResult:
         """Poll a long-running operation to its end; its token is recorded, so that any process can go on.
 
         The token is the operation's own, or stands in it `under` a name. Only the first kind has events.

@@ -10,8 +10,8 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, NotFound, ReadFailure, Reading
-from holdfast.model.write_result import Done, WriteError, WriteFailure, Writing
+from holdfast.model.read_result import Found, NotFound, ReadFailure, ReadResult
+from holdfast.model.write_result import Done, WriteError, WriteFailure, WriteResult
 from holdfast.policy import lost_create_reasons, write_reasons
 from holdfast.policy.write_reasons import WriteReason
 from holdfast.providers.protocol import Unchanged
@@ -103,7 +103,7 @@ def _operation(writer: ResourceWriter, checked: CheckResult) -> WriteOperation:
     )
 
 
-def _changed_since(checked: CheckResult, again: Reading | Unchanged) -> str | None:
+def _changed_since(checked: CheckResult, again: ReadResult | Unchanged) -> str | None:
     """Return how live state differs from what a decision was made on; None if it does not, where that counts."""
     if checked.inputs is not None and checked.inputs.record.uncompared:
         return None  # it is written whatever it holds
@@ -123,7 +123,7 @@ def _changed_since(checked: CheckResult, again: Reading | Unchanged) -> str | No
             return None
 
 
-async def _abort(writer: ResourceWriter, run: Run, reason: str, again: Reading | Unchanged) -> ActionResult:
+async def _abort(writer: ResourceWriter, run: Run, reason: str, again: ReadResult | Unchanged) -> ActionResult:
     """Record that nothing was written; if another resource bears the name by now, that is checked next."""
     transaction = Transaction(writes=WriteChanges(fences=run.fences))
     transaction.events.append(writer.event("write.aborted", run, {"reason": reason}))
@@ -193,7 +193,7 @@ async def _hold(writer: ResourceWriter, run: Run, held: HeldBack) -> ActionResul
     return ActionResult(run.checked, ActionOutcome.HELD, after)
 
 
-async def finish(writer: ResourceWriter, run: Run, writing: Writing) -> ActionResult:
+async def finish(writer: ResourceWriter, run: Run, writing: WriteResult) -> ActionResult:
     """Poll a write to its end and go on from there: the second half of a replacement, or settling."""
     writing = await writer.poll(run, writing)
     operation = run.operation
@@ -224,7 +224,7 @@ async def finish(writer: ResourceWriter, run: Run, writing: Writing) -> ActionRe
 async def _look_for_created(writer: ResourceWriter, run: Run, refused: WriteFailure) -> ActionResult:
     """Look for what a create may have made although no answer says so, before anything is sent again."""
     item = run.item.without_id()
-    seen: Reading | lost_creates.Unsure = NotFound()
+    seen: ReadResult | lost_creates.Unsure = NotFound()
     for attempt in range(1, lost_creates.LOOKS + 1):
         asked = refused.retry_after_seconds if attempt == 1 else None
         await writer.clock.sleep(writer.patience.delay(attempt, asked, writer.random01))

@@ -9,7 +9,7 @@ from holdfast.compare.rule_tree import RuleTree
 from holdfast.errors import UnhashableError
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, NotFound, ReadFailure, Reading
+from holdfast.model.read_result import Found, NotFound, ReadFailure, ReadResult
 from holdfast.providers.protocol import Unchanged
 from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.remediation.core import guard, state_hash
@@ -27,7 +27,7 @@ def of_document(item: ResolvedResource, observed: Json, tree: RuleTree, identity
         return Unread(f"what is there cannot be hashed: {error}")
 
 
-def of_reading(item: ResolvedResource, reading: Reading | Unchanged) -> Sighting:
+def of_reading(item: ResolvedResource, reading: ReadResult | Unchanged) -> Sighting:
     """Return the state that a reading shows."""
     match reading:
         case Found(document=document, identity=identity):

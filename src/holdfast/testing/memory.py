@@ -16,8 +16,8 @@ from holdfast.model.attribution import LikelyActor
 from holdfast.model.confidence import Confidence
 from holdfast.model.health import HealthSignal, Workload
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, Reading
-from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, Writing
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, ReadResult
+from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, WriteResult
 from holdfast.providers import minimal_patch
 from holdfast.providers.protocol import (
     Change,
@@ -36,7 +36,7 @@ OURSELVES: Final = "holdfast"  # under which name what the writer does stands in
 
 
 @dataclass(slots=True)
-class MemoryWorld:
+class MemoryService:
     """The live world: things by kind and id, what was asked of it, and what is to go wrong next."""
 
     things: dict[tuple[str, str], dict[str, Json]] = field(default_factory=dict)
@@ -94,7 +94,7 @@ class MemoryProvider:
 
     def __init__(  # noqa: PLR0913 - how the kinds of an API may differ
         self,
-        world: MemoryWorld,
+        world: MemoryService,
         kinds: Sequence[str] = ("Thing",),
         profiles: tuple[Profile, ...] = (),
         *,
@@ -130,11 +130,11 @@ class MemoryProvider:
 
 
 class _MemoryReader:
-    def __init__(self, world: MemoryWorld, kinds: Mapping[str, Kind]) -> None:
+    def __init__(self, world: MemoryService, kinds: Mapping[str, Kind]) -> None:
         self._world = world
         self.kinds = kinds
 
-    async def read(self, target: Target, hint: Hint | None = None) -> Reading | Unchanged:
+    async def read(self, target: Target, hint: Hint | None = None) -> ReadResult | Unchanged:
         trouble = self._world.fault(f"read {target.kind}/{target.name}")
         if isinstance(trouble, ReadFailure):
             return trouble
@@ -183,7 +183,7 @@ class _MemoryReader:
         who = self._world.actors.get((target.kind, ident))
         return () if who is None else (LikelyActor(who, Confidence.HIGH, "who wrote the thing last"),)
 
-    def habits(self, kind: str, desired: Mapping[str, Json], observed: Json, now: float) -> Mapping[str, str]:  # noqa: ARG002
+    def platform_changes(self, kind: str, desired: Mapping[str, Json], observed: Json, now: float) -> Mapping[str, str]:  # noqa: ARG002
         return self._world.habits
 
     def signature(self, kind: str, document: Json) -> str | None:  # noqa: ARG002 - one name for all
@@ -191,11 +191,11 @@ class _MemoryReader:
 
 
 class _MemoryWriter:
-    def __init__(self, world: MemoryWorld, kinds: Mapping[str, Kind]) -> None:
+    def __init__(self, world: MemoryService, kinds: Mapping[str, Kind]) -> None:
         self._world = world
         self._kinds = kinds
 
-    async def create(self, target: Target, key: str) -> Writing:
+    async def create(self, target: Target, key: str) -> WriteResult:
         world = self._world
         trouble = world.fault(f"create {target.kind}/{target.name}")
         if isinstance(trouble, WriteFailure):
@@ -214,7 +214,7 @@ class _MemoryWriter:
         world.after_write("create")
         return world.lost_answer("create") or self._answer(ident, key)
 
-    async def update(self, target: Target, change: Change, key: str) -> Writing:
+    async def update(self, target: Target, change: Change, key: str) -> WriteResult:
         world = self._world
         trouble = world.fault(f"update {target.kind}/{target.name}")
         if isinstance(trouble, WriteFailure):
@@ -234,7 +234,7 @@ class _MemoryWriter:
         world.after_write("update")
         return self._answer(ident, key)
 
-    async def delete(self, target: Target, key: str, etag: str | None = None) -> Writing:
+    async def delete(self, target: Target, key: str, etag: str | None = None) -> WriteResult:
         world = self._world
         trouble = world.fault(f"delete {target.kind}/{target.name}")
         if isinstance(trouble, WriteFailure):
@@ -250,7 +250,7 @@ class _MemoryWriter:
         world.after_write("delete")
         return self._answer(ident, key)
 
-    async def poll(self, target: Target, token: Mapping[str, Json]) -> Writing:
+    async def poll(self, target: Target, token: Mapping[str, Json]) -> WriteResult:
         world = self._world
         trouble = world.fault(f"poll {target.kind}/{target.name}")
         if isinstance(trouble, WriteFailure):
@@ -268,7 +268,7 @@ class _MemoryWriter:
         self._world.writes.append((verb, kind, ident))
         self._world.actors[kind, ident] = OURSELVES
 
-    def _answer(self, ident: str, key: str) -> Writing:
+    def _answer(self, ident: str, key: str) -> WriteResult:
         if self._world.polls:
             self._world.operations[key] = self._world.polls
             return InProgress(ident, {"id": ident, "key": key})

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 
 from holdfast.model.address import Address
-from holdfast.model.read_result import Reading
+from holdfast.model.read_result import ReadResult
 from holdfast.policy import resync_schedule
 from holdfast.providers.protocol import ItemFailed, ReadFailed
 from holdfast.reconcile.clock import Clock
@@ -31,7 +31,7 @@ class ListScan:
 
     began_at: float
     unchanged: int = 0
-    failure: Reading | None = None  # the list could not be read to its end; nothing is concluded about the rest
+    failure: ReadResult | None = None  # the list could not be read to its end; nothing is concluded about the rest
 
 
 @dataclass(slots=True)

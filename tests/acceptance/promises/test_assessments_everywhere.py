@@ -27,7 +27,7 @@ from holdfast.remediation.core.past_attempts import AttemptLimits
 from holdfast.remediation.core.records import RemediationRecord, Undo
 from holdfast.remediation.core.rules import CommandProbe
 from holdfast.remediation.intake import RemediationRefused
-from holdfast.testing import providers_under_test
+from holdfast_emulators import providers_under_test
 from holdfast_emulators.runpod import RunPodServer, World
 from tests.unit.reconcile.remedying import RULES, Ward
 

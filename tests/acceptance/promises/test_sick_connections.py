@@ -26,9 +26,9 @@ from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
 from holdfast.reconcile.write import ResourceWriter
 from holdfast.store.sqlite.store import SqliteStore
-from holdfast.testing import virtual_time
-from holdfast.testing.memory import MemoryProvider, MemoryWorld
-from holdfast.testing.virtual_time import VirtualClock
+from holdfast_emulators import virtual_time
+from holdfast.testing.memory import MemoryProvider, MemoryService
+from holdfast_emulators.virtual_time import VirtualClock
 from holdfast.watch.list_scan import ListScanner
 from holdfast.watch.loop import ResyncLoop
 from tests.unit.reconcile.fixtures import declare
@@ -76,8 +76,8 @@ class Sick(MemoryProvider):
 class Two:
     """An engine over two connections: `good`, and `bad` which can be made sick."""
 
-    good: MemoryWorld = field(default_factory=MemoryWorld)
-    bad: MemoryWorld = field(default_factory=MemoryWorld)
+    good: MemoryService = field(default_factory=MemoryService)
+    bad: MemoryService = field(default_factory=MemoryService)
     store: SqliteStore = field(default_factory=SqliteStore.in_memory)
     clock: VirtualClock = field(default_factory=VirtualClock)
 
@@ -110,7 +110,7 @@ class Two:
         writer = ResourceWriter(self.store, world, checker, self.clock, self.chance, "one")
         return Applier(self.store, preparer, checker, writer, **options)
 
-    def live(self, world: MemoryWorld, name: str) -> dict[str, Any]:
+    def live(self, world: MemoryService, name: str) -> dict[str, Any]:
         ident = world.find("Thing", name)
         return world.things["Thing", ident or ""]
 

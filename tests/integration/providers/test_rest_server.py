@@ -13,7 +13,7 @@ import urllib.request
 import aiohttp
 import pytest
 
-from holdfast.testing.drift_injector import Damage, RandomDriftInjector
+from tests.integration.providers.drift_injector import Damage, RandomDriftInjector
 from holdfast.testing.rest_server import Entry, Fault, RestServer, Shape, Wrong
 
 

@@ -20,7 +20,7 @@ from holdfast.model.json import Json
 from holdfast.reconcile.action_result import ActionOutcome
 from holdfast.store.sqlite.store import SqliteStore
 from holdfast.store.transaction import Transaction
-from holdfast.testing.memory import MemoryWorld
+from holdfast.testing.memory import MemoryService
 from tests.unit.reconcile.fixtures import Bench, declare
 
 PROFILE = "profile: test/thing\nversion: 1\nrules:\n  - {path: /kind, class: create_only}\n"
@@ -37,7 +37,7 @@ class Boundaries:
         self.count += 1
 
 
-class FileWorld(MemoryWorld):
+class FileWorld(MemoryService):
     """A world that outlives the process: every change is on disk before the call returns."""
 
     def load(self, file: Path) -> None:

@@ -16,14 +16,14 @@ from holdfast.compare.rules import ListKind, ListRule, Rule
 from holdfast.model.absent import ABSENT
 from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, Reading
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, ReadResult
 from holdfast.model.verdict import Status
 from tests import strategies
 from tests.strategies import tree
 
 NO_RULES = tree()
 DOCUMENTS = strategies.maps(max_leaves=6)
-READINGS: st.SearchStrategy[Reading] = st.one_of(
+READINGS: st.SearchStrategy[ReadResult] = st.one_of(
     DOCUMENTS.map(Found), st.just(NotFound()), st.sampled_from(ReadError).map(ReadFailure)
 )
 APPLIED = st.just(ABSENT) | DOCUMENTS
@@ -35,7 +35,7 @@ BASELINES = st.none() | st.builds(diff.Baseline, DOCUMENTS, DOCUMENTS)
 
 @given(READINGS, DOCUMENTS, APPLIED, BASELINES, strategies.comparing_trees)
 def test_every_combination_has_a_verdict_with_a_reason(
-    reading: Reading, desired: Json, applied: Json, baseline: diff.Baseline | None, rules: RuleTree
+    reading: ReadResult, desired: Json, applied: Json, baseline: diff.Baseline | None, rules: RuleTree
 ):
     verdict = verdict_rules.judge(reading, desired, rules, applied=applied, baseline=baseline)
     assert verdict.status in Status

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Reading
+from holdfast.model.read_result import Found, ReadResult
 from holdfast.providers import registry
 from holdfast.providers.protocol import Change, Connection, Reader, Target, Unchanged, Writer
 
@@ -42,7 +42,7 @@ def document(path: str, *, kind: str = "Document", ident: str | None = None, **f
     return Target(kind, "it", ident, {"path": path, **fields})
 
 
-def change(target: Target, seen: Reading | Unchanged, *paths: str) -> Change:
+def change(target: Target, seen: ReadResult | Unchanged, *paths: str) -> Change:
     assert isinstance(seen, Found), seen
     return Change(target.desired, seen.document, paths, seen.etag)
 

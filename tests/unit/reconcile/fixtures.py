@@ -27,7 +27,7 @@ from holdfast.reconcile.undo import CorrectionUndo, Undone
 from holdfast.reconcile.write import ResourceWriter
 from holdfast.store.protocol import Store
 from holdfast.testing.clock import FakeClock
-from holdfast.testing.memory import MemoryProvider, MemoryWorld
+from holdfast.testing.memory import MemoryProvider, MemoryService
 
 KEY = b"a test key"
 
@@ -61,7 +61,7 @@ def declare(
 class Bench:
     """One process: build another on the same store and world to have a restart."""
 
-    live: MemoryWorld = field(default_factory=MemoryWorld)
+    live: MemoryService = field(default_factory=MemoryService)
     store: Store = field(default_factory=_memory_store)
     clock: Any = field(default_factory=FakeClock)  # or a VirtualClock, where time is that of the loop
     seed: int = 1

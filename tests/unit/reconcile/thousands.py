@@ -32,7 +32,7 @@ from holdfast.rollouts.core.templates import Template
 from holdfast.store.sqlite.store import SqliteStore
 from holdfast.store.transaction import Transaction
 from holdfast.testing.clock import FakeClock
-from holdfast.testing.memory import MemoryWorld
+from holdfast.testing.memory import MemoryService
 from tests.unit.reconcile.group_fixtures import Nursery, template
 
 MANY = int(os.environ.get("MANY", "10000"))
@@ -51,7 +51,7 @@ def lines(folder: Path) -> Iterator[list]:
                 yield orjson.loads(line)
 
 
-class Indexed(MemoryWorld):
+class Indexed(MemoryService):
     """A world that finds by an index: to go through ten thousand things ten thousand times would be the whole test."""
 
     def find(self, kind: str, name: str) -> str | None:
@@ -62,7 +62,7 @@ class Indexed(MemoryWorld):
         return ident if (kind, ident) in self.things else None
 
 
-def world(folder: Path) -> MemoryWorld:
+def world(folder: Path) -> MemoryService:
     """Return the world as the journal left it, writing on in it."""
     live = Indexed()
     for verb, kind, ident, key, body in lines(folder):

@@ -11,17 +11,17 @@ from typing import Any, ClassVar
 from holdfast.model.read_result import Found, NotFound, ReadFailure
 from holdfast.model.write_result import Done, WriteError, WriteFailure
 from holdfast.providers.protocol import Connection, Provider, ReadFailed
-from holdfast.testing import providers_under_test
+from holdfast_emulators import providers_under_test
 from holdfast.testing.conformance import Subject
-from holdfast.testing.memory import MemoryWorld
+from holdfast.testing.memory import MemoryService
 
-Make = Callable[[Any, MemoryWorld], Any]
+Make = Callable[[Any, MemoryService], Any]
 
 
 class Half:
     """One half of a provider; what a subclass does not say stays as it is."""
 
-    def __init__(self, sound: Any, world: MemoryWorld) -> None:
+    def __init__(self, sound: Any, world: MemoryService) -> None:
         self.sound = sound
         self.world = world
 
@@ -32,7 +32,7 @@ class Half:
 class Altered:
     """A sound provider with another reader or writer before it."""
 
-    def __init__(self, provider: Provider, world: MemoryWorld, reader: Make, writer: Make) -> None:
+    def __init__(self, provider: Provider, world: MemoryService, reader: Make, writer: Make) -> None:
         self.name = provider.name
         self.kinds = provider.kinds
         self._parts = (provider, world, reader, writer)
@@ -70,7 +70,7 @@ def on_files(writer: Make):
     @asynccontextmanager
     async def opening() -> AsyncIterator[Subject]:
         async with providers_under_test.file() as sound:
-            provider = Altered(sound.provider, MemoryWorld(), Half, writer)
+            provider = Altered(sound.provider, MemoryService(), Half, writer)
             yield replace(sound, provider=provider, samples=sound.samples[-1:])
 
     return opening
@@ -82,7 +82,7 @@ def on_rest(reader: Make):
     @asynccontextmanager
     async def opening() -> AsyncIterator[Subject]:
         async with providers_under_test.http() as sound:
-            provider = Altered(sound.provider, MemoryWorld(), reader, Half)
+            provider = Altered(sound.provider, MemoryService(), reader, Half)
             yield replace(sound, provider=provider, samples=sound.samples[:1])
 
     return opening

@@ -14,7 +14,8 @@ import pytest
 
 from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.path import Selector
-from holdfast.testing import conformance, providers_under_test
+from holdfast.testing import conformance
+from holdfast_emulators import providers_under_test
 from holdfast.testing.conformance import Outcome, Result, ScoreCard, leaf_values, scenario_catalogue
 from holdfast.testing.conformance.engine_process import RealClock
 
@@ -192,7 +193,7 @@ def kit(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_command_prints_a_card_and_succeeds_if_nothing_failed():
-    done = kit("holdfast.testing.providers_under_test:memory", "--scenario", "create", "-o", "json")
+    done = kit("holdfast_emulators.providers_under_test:memory", "--scenario", "create", "-o", "json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["passed"] == 2
 
@@ -209,10 +210,10 @@ def test_the_command_fails_if_something_failed(tmp_path):
 
 
 MISTAKES = {
-    "no colon": ("holdfast.testing.providers_under_test", "module:name"),
+    "no colon": ("holdfast_emulators.providers_under_test", "module:name"),
     "no module": ("nowhere.at_all:subject", "nowhere"),
-    "no such name": ("holdfast.testing.providers_under_test:nothing", "nothing"),
-    "not a subject": ("holdfast.testing.providers_under_test:__doc__", "neither a Subject"),
+    "no such name": ("holdfast_emulators.providers_under_test:nothing", "nothing"),
+    "not a subject": ("holdfast_emulators.providers_under_test:__doc__", "neither a Subject"),
 }
 
 

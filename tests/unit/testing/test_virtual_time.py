@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from holdfast.testing import virtual_time
-from holdfast.testing.virtual_time import START, VirtualClock
+from holdfast_emulators import virtual_time
+from holdfast_emulators.virtual_time import START, VirtualClock
 
 
 def test_a_day_takes_no_time_and_sleeps_overlap():

@@ -21,7 +21,7 @@ from typing import Final
 from urllib.parse import urljoin, urlsplit
 
 from holdfast.model.json import Json
-from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, Writing
+from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, WriteResult
 from holdfast.providers.azure import conversion, errors, ids
 from holdfast.providers.http import status_mapping
 
@@ -45,7 +45,7 @@ class Begun:
     body: Mapping[str, Json]
 
 
-def begun(answer: Begun, terminal: frozenset[str]) -> Writing:
+def begun(answer: Begun, terminal: frozenset[str]) -> WriteResult:
     """Say what an accepted write comes to: done, or under way with how to ask again."""
     wait = pause(answer.headers)
     operation = answer.headers.get(_ASYNC)
@@ -67,7 +67,7 @@ def _under_way(ask: str, url: str, answer: Begun, wait: float) -> InProgress:
     return InProgress(answer.id, token, wait)
 
 
-def _ended(ident: str, body: Mapping[str, Json]) -> Writing:
+def _ended(ident: str, body: Mapping[str, Json]) -> WriteResult:
     """Judge a thing that is at rest: its last operation may have failed."""
     word = conversion.failure(body)
     return WriteFailure(WriteError.RETRYABLE, f"Azure says that the operation ended as {word}") if word else Done(ident)
@@ -82,7 +82,7 @@ class Polled:
     body: Mapping[str, Json]
 
 
-def polled(token: Token, answer: Polled, terminal: frozenset[str]) -> Writing:
+def polled(token: Token, answer: Polled, terminal: frozenset[str]) -> WriteResult:
     """Say what an answer to a poll means: further, done, or failed."""
     ident = str(token.get("id", ""))
     is_delete = token.get("method") == "DELETE"
@@ -108,7 +108,7 @@ def polled(token: Token, answer: Polled, terminal: frozenset[str]) -> Writing:
             return _further(token, answer)
 
 
-def _vanished(token: Token, ident: str, *, is_delete: bool) -> Writing:
+def _vanished(token: Token, ident: str, *, is_delete: bool) -> WriteResult:
     """Say what it means that there is nothing where to ask."""
     if token.get("ask") == "resource":
         gone = WriteFailure(WriteError.RETRYABLE, "it was accepted, and is not there")
@@ -117,7 +117,7 @@ def _vanished(token: Token, ident: str, *, is_delete: bool) -> Writing:
     return InProgress(ident, following, 0.0)
 
 
-def _by_status(token: Token, answer: Polled, ident: str) -> Writing:
+def _by_status(token: Token, answer: Polled, ident: str) -> WriteResult:
     status = answer.body.get("status")
     word = status.casefold() if isinstance(status, str) else ""
     if word == "succeeded" or (not word and answer.status in (200, 204)):

@@ -13,7 +13,7 @@ from holdfast.errors import InputError
 from holdfast.model.attribution import LikelyActor
 from holdfast.model.health import HealthSignal
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, Reading
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, ReadResult
 from holdfast.providers import health_signals
 from holdfast.providers.azure import attribution, conversion, errors, ids, resource_locator, type_catalog
 from holdfast.providers.azure.client import Client
@@ -41,7 +41,7 @@ class AzureReader:
         """Return how long a call should wait for its share of the quota; 0 takes it."""
         return self._shared.quota.wait(budget, now, urgent=urgent)
 
-    async def read(self, target: Target, hint: Hint | None = None) -> Reading | Unchanged:
+    async def read(self, target: Target, hint: Hint | None = None) -> ReadResult | Unchanged:
         """Read one resource; what is being changed is not judged, and what cannot be read is asked after with HEAD."""
         try:
             place = resource_locator.place(target, self._account)
@@ -63,7 +63,7 @@ class AzureReader:
         """Send the GET for a resource."""
         return await self._client.send("GET", self._client.url(place.id, place.api_version), f"GET {place.label}")
 
-    def _judged(self, place: Place, answer: Answer | Lost, target: Target, hint: Hint | None) -> Reading | Unchanged:
+    def _judged(self, place: Place, answer: Answer | Lost, target: Target, hint: Hint | None) -> ReadResult | Unchanged:
         label = f"GET {place.label}"
         if not isinstance(answer, Answer) or not status_mapping.is_whole(answer.status):
             return absence(answer, label) or unreadable(answer, label)
@@ -85,7 +85,7 @@ class AzureReader:
         failed = conversion.failure(body)
         return Found(document, tag, digest, place.id, conversion.identity(body), failed, place.api_version)
 
-    async def _presence(self, place: Place) -> Reading:
+    async def _presence(self, place: Place) -> ReadResult:
         """Ask only whether a resource is there; what it holds, its type shows nobody."""
         label = f"HEAD {place.label}"
         if "HEAD" not in place.habits.verbs:

@@ -12,7 +12,7 @@ from holdfast.compare import diff, profiles
 from holdfast.errors import InputError
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found, NotFound, ReadError
-from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, Writing
+from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, WriteResult
 from holdfast.providers.azure import errors, operations, request_body, resource_locator
 from holdfast.providers.azure.client import Client
 from holdfast.providers.azure.connection_state import Shared
@@ -37,7 +37,7 @@ class AzureWriter:
         self._shared = shared
         self._reader = AzureReader(client, account, shared)
 
-    async def create(self, target: Target, key: str) -> Writing:  # noqa: ARG002 - a PUT to a name is its own key
+    async def create(self, target: Target, key: str) -> WriteResult:  # noqa: ARG002 - a PUT to a name is its own key
         """Make the resource; a PUT may be repeated, for it says what is to be and not what is to be done."""
         try:
             place = resource_locator.place(target, self._account)
@@ -58,7 +58,7 @@ class AzureWriter:
         rules = profiles.stack(own).tree(target.desired, now.document)
         return None if diff.findings(dict(target.desired), now.document, rules) else Done(place.id)
 
-    async def update(self, target: Target, change: Change, key: str) -> Writing:  # noqa: ARG002 - see create
+    async def update(self, target: Target, change: Change, key: str) -> WriteResult:  # noqa: ARG002 - see create
         """PUT the declaration over what is there; with an etag only if it is still what the change was decided on."""
         try:
             place = resource_locator.place(target, self._account)
@@ -85,7 +85,7 @@ class AzureWriter:
             return WriteFailure(WriteError.MOVED, f"{place.label}: it is not there any more")
         return WriteFailure(WriteError.RETRYABLE, f"{place.label} could not be read before the write")
 
-    async def _put(self, place: Place, body: Mapping[str, Json], headers: Mapping[str, str]) -> Writing:
+    async def _put(self, place: Place, body: Mapping[str, Json], headers: Mapping[str, str]) -> WriteResult:
         label = f"PUT {place.label}"
         try:
             data = orjson.dumps(body)
@@ -95,7 +95,7 @@ class AzureWriter:
         answer = await self._client.send("PUT", url, label, headers, data)
         return self._begun("PUT", place, answer, body)
 
-    async def delete(self, target: Target, key: str, etag: str | None = None) -> Writing:  # noqa: ARG002
+    async def delete(self, target: Target, key: str, etag: str | None = None) -> WriteResult:  # noqa: ARG002
         """Remove the resource; already gone is done, and a type that cannot be deleted says so."""
         try:
             place = resource_locator.place(target, self._account)
@@ -119,7 +119,7 @@ class AzureWriter:
             return written if is_followed else Done(place.id)
         return written
 
-    def _begun(self, method: str, place: Place, answer: Answer | Lost, sent: Json) -> Writing:
+    def _begun(self, method: str, place: Place, answer: Answer | Lost, sent: Json) -> WriteResult:
         label = f"{method} {place.label}"
         if isinstance(answer, Lost) or not status_mapping.is_success(answer.status):
             return self._refused(answer, label, sent)
@@ -132,7 +132,7 @@ class AzureWriter:
             )
         return writing
 
-    async def poll(self, target: Target, token: Mapping[str, Json]) -> Writing:
+    async def poll(self, target: Target, token: Mapping[str, Json]) -> WriteResult:
         """Ask once how an operation is doing; not being told is no answer, and the operation goes on."""
         url, ident = str(token.get("url", "")), token.get("id")
         label = "the operation"

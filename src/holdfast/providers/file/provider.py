@@ -29,7 +29,7 @@ class FileProvider:
 
     name = "file"
 
-    def mistakes(self, declaration: Declaration) -> list[InputError]:
+    def validate(self, declaration: Declaration) -> list[InputError]:
         """Return what is wrong with a declaration, each with its field."""
         return spec.mistakes(declaration)
 

@@ -14,7 +14,7 @@ from holdfast.compare.comparators import typed_equal
 from holdfast.errors import DocumentError
 from holdfast.model.attribution import LikelyActor
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, ReadError, ReadFailure, Reading
+from holdfast.model.read_result import Found, ReadError, ReadFailure, ReadResult
 from holdfast.providers.file import atomic_replace, attribution, file_state, formats, spec
 from holdfast.providers.file.file_state import Seen
 from holdfast.providers.file.safe_path import OutsideError, Root
@@ -34,7 +34,7 @@ class FileReader:
         self._root = root
         self._include = [_glob(pattern) for pattern in include]
 
-    async def read(self, target: Target, hint: Hint | None = None) -> Reading | Unchanged:
+    async def read(self, target: Target, hint: Hint | None = None) -> ReadResult | Unchanged:
         """Read one file; the same digest as last time means that it need not be parsed."""
         return await asyncio.to_thread(read, self._root, target, hint)
 
@@ -104,7 +104,7 @@ class FileReader:
         return attribution.owner(document)
 
 
-def read(root: Root, target: Target, hint: Hint | None) -> Reading | Unchanged:
+def read(root: Root, target: Target, hint: Hint | None) -> ReadResult | Unchanged:
     """Read one file. Blocking."""
     try:
         wanted = spec.of(target)

@@ -14,7 +14,7 @@ from holdfast.errors import DocumentError
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.read_result import NotFound, ReadError, ReadFailure
-from holdfast.model.write_result import Done, WriteError, WriteFailure, Writing
+from holdfast.model.write_result import Done, WriteError, WriteFailure, WriteResult
 from holdfast.providers import minimal_patch
 from holdfast.providers.file import atomic_replace, encoding, file_state, formats, spec
 from holdfast.providers.file.atomic_replace import Attributes, MovedError
@@ -35,25 +35,25 @@ class FileWriter:
     def __init__(self, root: Root) -> None:
         self._root = root
 
-    async def create(self, target: Target, key: str) -> Writing:
+    async def create(self, target: Target, key: str) -> WriteResult:
         """Make the file and the folders above it; one that is there already must be just what would be made."""
         return await asyncio.to_thread(_answered, lambda: self._create(target, key))
 
-    async def update(self, target: Target, change: Change, key: str) -> Writing:
+    async def update(self, target: Target, change: Change, key: str) -> WriteResult:
         """Change what must change; refuse if the file is not what the change was decided on."""
         return await asyncio.to_thread(_answered, lambda: self._update(target, change, key))
 
-    async def delete(self, target: Target, key: str, etag: str | None = None) -> Writing:  # noqa: ARG002 - idempotent
+    async def delete(self, target: Target, key: str, etag: str | None = None) -> WriteResult:  # noqa: ARG002 - idempotent
         """Remove the file; with an etag, only if it is still what that was taken from."""
         return await asyncio.to_thread(_answered, lambda: self._delete(target, etag))
 
-    async def poll(self, target: Target, token: Mapping[str, Json]) -> Writing:  # noqa: ARG002 - the contract's
+    async def poll(self, target: Target, token: Mapping[str, Json]) -> WriteResult:  # noqa: ARG002 - the contract's
         """Say that there is nothing to wait for."""
         return WriteFailure(WriteError.TERMINAL, "files are written at once; there is no operation to ask about")
 
     # -- blocking from here on
 
-    def _create(self, target: Target, key: str) -> Writing:
+    def _create(self, target: Target, key: str) -> WriteResult:
         wanted = spec.of(target)
         place = self._root.locate(wanted.path)
         data = _new_data(wanted)
@@ -66,7 +66,7 @@ class FileWriter:
                 return WriteFailure(WriteError.MOVED, f"{place.id!r} is there already")
         return self._done(wanted)
 
-    def _update(self, target: Target, change: Change, key: str) -> Writing:
+    def _update(self, target: Target, change: Change, key: str) -> WriteResult:
         wanted = spec.of(target)
         seen = file_state.look(self._root, wanted.path)
         if isinstance(seen, ReadFailure):
@@ -87,7 +87,7 @@ class FileWriter:
             )
         return self._done(wanted)
 
-    def _delete(self, target: Target, etag: str | None) -> Writing:
+    def _delete(self, target: Target, etag: str | None) -> WriteResult:
         path = target.id if target.id is not None else target.desired.get("path")
         place = self._root.locate(str(path))
         seen = file_state.look_at(self._root, place)
@@ -100,7 +100,7 @@ class FileWriter:
         atomic_replace.remove(self._root, place)
         return Done(place.id)
 
-    def _done(self, wanted: Declared) -> Writing:
+    def _done(self, wanted: Declared) -> WriteResult:
         seen = file_state.look(self._root, wanted.path)
         if not isinstance(seen, Seen):
             return WriteFailure(WriteError.MOVED, f"{wanted.path!r} was written, and somebody removed it at once")
@@ -115,7 +115,7 @@ def _is_unmoved(folder: int, seen: Seen) -> bool:
     return isinstance(again, Seen) and again.digest == seen.digest
 
 
-def _answered(call: Callable[[], Writing]) -> Writing:
+def _answered(call: Callable[[], WriteResult]) -> WriteResult:
     """Turn what can go wrong into an answer."""
     try:
         return call()

@@ -16,7 +16,7 @@ from holdfast.model.attribution import LikelyActor
 from holdfast.model.health import HealthSignal
 from holdfast.model.json import Json
 from holdfast.model.path import Path
-from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, Reading
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, ReadResult
 from holdfast.providers import health_signals
 from holdfast.providers.http import attribution, bracket_scan, paging, raw_slices, response_identity, status_mapping
 from holdfast.providers.http.client import Answer, Client
@@ -37,7 +37,7 @@ class HttpReader:
         self._described = api.kinds
         self._secrets = api.secrets
 
-    async def read(self, target: Target, hint: Hint | None = None) -> Reading | Unchanged:
+    async def read(self, target: Target, hint: Hint | None = None) -> ReadResult | Unchanged:
         """Read one thing; an answer that the etag or the digest shows to be the last one again is not parsed."""
         kind = self._described.get(target.kind)
         if kind is None:
@@ -70,7 +70,7 @@ class HttpReader:
             return ()
         return (health_signals.of_reading("settled", await self.read(target)),)
 
-    async def _read_unknown(self, kind: Described, target: Target) -> Reading | Unchanged:
+    async def _read_unknown(self, kind: Described, target: Target) -> ReadResult | Unchanged:
         """Read a thing without a known id: find it by its fields; where none are named, nothing is bound to it yet."""
         if kind.find is None:
             return NotFound()
@@ -193,7 +193,7 @@ def _is_another(raw: bytes, wanted: Mapping[Path, Json]) -> bool:
     return False
 
 
-def found(kind: Described, answer: Answer, hint: Hint | None, asked: Asked, url: str) -> Reading | Unchanged:
+def found(kind: Described, answer: Answer, hint: Hint | None, asked: Asked, url: str) -> ReadResult | Unchanged:
     """Judge a successful answer about one thing, which was asked for at a URL."""
     label = kind.read.label
     try:

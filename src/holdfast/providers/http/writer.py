@@ -15,7 +15,7 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.path import Path
 from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure
-from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, Writing
+from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, WriteResult
 from holdfast.providers.http import error_excerpt, reader, request_body, status_mapping
 from holdfast.providers.http.client import Answer, Client, Lost
 from holdfast.providers.http.description import Api, Body, Call, Described, IdFrom, Operation
@@ -35,7 +35,7 @@ class HttpWriter:
         self._secrets = api.secrets
         self._reader = reader.HttpReader(client, api, {})
 
-    async def create(self, target: Target, key: str) -> Writing:
+    async def create(self, target: Target, key: str) -> WriteResult:
         """Make the thing. A repetition makes no other one if the API takes idempotency keys, or PUTs to a name."""
         kind = self._described.get(target.kind)
         if kind is None or kind.create is None:
@@ -68,7 +68,7 @@ class HttpWriter:
         is_other = diff.findings(dict(target.desired), now.document, kind.rules)
         return None if is_other else Done(now.id, now.document, now.etag)
 
-    async def update(self, target: Target, change: Change, key: str) -> Writing:
+    async def update(self, target: Target, change: Change, key: str) -> WriteResult:
         """Change the thing; with `conditional`, only if it is still what the change was decided on."""
         kind = self._described.get(target.kind)
         if kind is None or kind.update is None:
@@ -93,7 +93,7 @@ class HttpWriter:
             return self._under_way(kind.operation, kind.update.call, answer, ident)
         return _done(kind, Asked(ident, target.desired), answer)
 
-    async def delete(self, target: Target, key: str, etag: str | None = None) -> Writing:
+    async def delete(self, target: Target, key: str, etag: str | None = None) -> WriteResult:
         """Remove the thing; with an etag and `conditional`, only if it is still what that was taken from."""
         kind = self._described.get(target.kind)
         if kind is None or kind.delete is None:
@@ -177,7 +177,7 @@ class HttpWriter:
 
     # -- operations that take their time
 
-    def _under_way(self, operation: Operation, call: Call, answer: Answer, ident: str | None) -> Writing:
+    def _under_way(self, operation: Operation, call: Call, answer: Answer, ident: str | None) -> WriteResult:
         link = answer.headers.get(operation.header) if operation.header else _text_at(answer.body, operation.pointer)
         if link is None:
             said = f"{call.label} was accepted, and the answer does not say where to ask"
@@ -189,7 +189,7 @@ class HttpWriter:
         wait = status_mapping.retry_after(answer.headers)
         return InProgress(ident, {"url": url, "id": ident}, operation.poll_seconds if wait is None else wait)
 
-    async def poll(self, target: Target, token: Mapping[str, Json]) -> Writing:
+    async def poll(self, target: Target, token: Mapping[str, Json]) -> WriteResult:
         """Ask how an operation is doing; not being told is no answer, and the operation goes on."""
         kind = self._described.get(target.kind)
         url = self._client.within("", str(token.get("url", "")))
@@ -207,7 +207,7 @@ class HttpWriter:
             return status_mapping.refused(answer, kind.status, label)
         return self._polled(kind, kind.operation, answer, token)
 
-    def _polled(self, kind: Described, operation: Operation, answer: Answer, token: Mapping[str, Json]) -> Writing:
+    def _polled(self, kind: Described, operation: Operation, answer: Answer, token: Mapping[str, Json]) -> WriteResult:
         document = _parsed(answer.body)
         if operation.failed is not None and operation.failed.holds(document):
             quoted = error_excerpt.error_text(answer.body, kind.error, self._secrets, None)

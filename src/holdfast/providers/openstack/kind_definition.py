@@ -20,7 +20,7 @@ from typing import Final, Protocol
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.read_result import ReadFailure
-from holdfast.model.write_result import Done, InProgress, WriteFailure, Writing
+from holdfast.model.write_result import Done, InProgress, WriteFailure, WriteResult
 from holdfast.providers import url_paths
 from holdfast.providers.openstack import naming
 from holdfast.providers.openstack.calls import Calls, Place
@@ -258,7 +258,7 @@ class Manner:
         del calls, item, token
         return None
 
-    def polled(self, item: Item, token: Mapping[str, Json]) -> Writing:
+    def polled(self, item: Item, token: Mapping[str, Json]) -> WriteResult:
         """Say how something that takes its time is doing."""
         del token
         return Done(item.id)

@@ -37,7 +37,7 @@ class OpenStackProvider:
         """The kinds there are."""
         return kind_registry.kinds()
 
-    def ambient(self, environ: Mapping[str, str]) -> Connection:
+    def default_connection(self, environ: Mapping[str, str]) -> Connection:
         """Return the connection of whoever has declared none."""
         return settings.ambient(environ)
 

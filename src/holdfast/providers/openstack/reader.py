@@ -8,7 +8,7 @@ import orjson
 
 from holdfast.model.health import HealthSignal
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, Reading
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, ReadResult
 from holdfast.providers.openstack import documents, kind_registry
 from holdfast.providers.openstack.calls import Calls, Place
 from holdfast.providers.openstack.kind_definition import Item, Thing
@@ -25,7 +25,7 @@ class OpenStackReader:
         self._finder = Finder(calls)
         self._trusts = calls.cloud.account.trusts_revisions
 
-    async def read(self, target: Target, hint: Hint | None = None) -> Reading | Unchanged:
+    async def read(self, target: Target, hint: Hint | None = None) -> ReadResult | Unchanged:
         """Read one thing by its id, or find it by what the declaration says of it."""
         thing = kind_registry.BY_KIND.get(target.kind)
         if thing is None:
@@ -52,7 +52,7 @@ class OpenStackReader:
             return (HealthSignal("status", is_well=False),)
         return (HealthSignal("status", item.body["status"] != "ERROR"),) if "status" in item.body else ()
 
-    async def _by_id(self, thing: Thing, ident: str, hint: Hint | None) -> Reading | Unchanged:
+    async def _by_id(self, thing: Thing, ident: str, hint: Hint | None) -> ReadResult | Unchanged:
         item = await self.item(thing, ident, hint)
         if isinstance(item, NotFound):
             return await self._confirmed(thing, ident)
@@ -85,7 +85,7 @@ class OpenStackReader:
             more[each.name] = await self._calls.everything(Place(each.service), each.path, each.many, params)
         return Item(body, more)
 
-    async def _confirmed(self, thing: Thing, ident: str) -> Reading:
+    async def _confirmed(self, thing: Thing, ident: str) -> ReadResult:
         """Believe that something is gone only if nothing that cannot be without it is still there.
 
         A service that lost a row, or answers from a stale replica, contradicts itself; to make the thing again would
@@ -100,7 +100,7 @@ class OpenStackReader:
                 return ReadFailure(ReadError.UNCONFIRMED, detail)
         return NotFound()
 
-    def _found(self, thing: Thing, item: Item, hint: Hint | None) -> Reading | Unchanged:
+    def _found(self, thing: Thing, item: Item, hint: Hint | None) -> ReadResult | Unchanged:
         trouble = thing.manner.trouble(item)
         if trouble is not None:
             return trouble
@@ -109,7 +109,7 @@ class OpenStackReader:
             return Unchanged(documents.etag(thing, item), digest)
         return Found(documents.document(thing, item), documents.etag(thing, item), digest, item.id)
 
-    async def _declared(self, target: Target, thing: Thing) -> Reading | Unchanged:
+    async def _declared(self, target: Target, thing: Thing) -> ReadResult | Unchanged:
         """Find what a declaration means; several that fit cannot be told apart."""
         matches = await self._finder.declared(target, thing)
         if not matches:

@@ -13,7 +13,7 @@ from holdfast.compare import paths
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.read_result import NotFound, ReadFailure
-from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, Writing
+from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, WriteResult
 from holdfast.providers import minimal_patch
 from holdfast.providers.openstack import documents, kind_registry, status_mapping
 from holdfast.providers.openstack.calls import Calls
@@ -37,7 +37,7 @@ class OpenStackWriter:
 
     # -- making
 
-    async def create(self, target: Target, key: str) -> Writing:  # noqa: ARG002 - found again by what it is
+    async def create(self, target: Target, key: str) -> WriteResult:  # noqa: ARG002 - found again by what it is
         """Make the thing, or go on with one that an earlier attempt made."""
         thing = kind_registry.BY_KIND.get(target.kind)
         if thing is None:
@@ -55,7 +55,7 @@ class OpenStackWriter:
             return finished
         return await thing.manner.born(self._calls, made, target) or Done(made.id)
 
-    async def _finished(self, thing: Thing, made: Item, target: Target) -> Writing:
+    async def _finished(self, thing: Thing, made: Item, target: Target) -> WriteResult:
         """Give a thing that is there what could not be given to it at birth."""
         wanted = [(sub, target.desired[sub.name]) for sub in thing.subs if target.desired.get(sub.name) is not None]
         return await self._changed(thing, made, (target.desired, documents.late(thing, target.desired)), wanted, None)
@@ -89,7 +89,7 @@ class OpenStackWriter:
 
     # -- changing
 
-    async def update(self, target: Target, change: Change, key: str) -> Writing:
+    async def update(self, target: Target, change: Change, key: str) -> WriteResult:
         """Change the decided paths and nothing else, if the thing is still what the change was decided on."""
         thing = kind_registry.BY_KIND.get(target.kind)
         if thing is None or target.id is None:
@@ -120,7 +120,7 @@ class OpenStackWriter:
         change: tuple[Mapping[str, Json], Sequence[str]],
         subs: Sequence[tuple[Sub, Json]],
         etag: str | None,
-    ) -> Writing:
+    ) -> WriteResult:
         """Go in the order that the services insist on: what must be there first, the thing, what may go after."""
         for sub, value in subs:
             done = await sub.before(self._calls, live, value)
@@ -157,7 +157,7 @@ class OpenStackWriter:
 
     # -- removing
 
-    async def delete(self, target: Target, key: str, etag: str | None = None) -> Writing:  # noqa: ARG002
+    async def delete(self, target: Target, key: str, etag: str | None = None) -> WriteResult:  # noqa: ARG002
         """Remove the thing; already gone is done, and what is still in use is tried again later."""
         thing = kind_registry.BY_KIND.get(target.kind)
         if thing is None or target.id is None:
@@ -171,7 +171,7 @@ class OpenStackWriter:
             return answer
         return thing.manner.ending(target.id) or Done(target.id)
 
-    async def poll(self, target: Target, token: Mapping[str, Json]) -> Writing:
+    async def poll(self, target: Target, token: Mapping[str, Json]) -> WriteResult:
         """Ask how something that takes its time is doing."""
         thing = kind_registry.BY_KIND.get(target.kind)
         ident = str(token.get("id") or target.id or "")

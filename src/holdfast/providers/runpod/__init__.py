@@ -16,10 +16,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from holdfast.providers.runpod.cpu_endpoint import CpuServerlessEndpoint
-    from holdfast.providers.runpod.deployable import DeployableResource
-    from holdfast.providers.runpod.endpoint_fields import Effect
-    from holdfast.providers.runpod.enums import (
+    from holdfast.providers.runpod.resources.endpoints import CpuServerlessEndpoint
+    from holdfast.providers.runpod.resources.deployable import DeployableResource
+    from holdfast.providers.runpod.resources.endpoint_fields import Effect
+    from holdfast.providers.runpod.resources.enums import (
         CpuInstanceType,
         CudaVersion,
         DataCenter,
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
         ServerlessType,
     )
     from holdfast.providers.runpod.hashing import EnvPolicy
-    from holdfast.providers.runpod.live_endpoints import (
+    from holdfast.providers.runpod.resources.endpoints import (
         CpuLiveLoadBalancer,
         CpuLiveServerless,
         LiveLoadBalancer,
         LiveServerless,
     )
-    from holdfast.providers.runpod.load_balancer import CpuLoadBalancerSlsResource, LoadBalancerSlsResource
-    from holdfast.providers.runpod.serverless import ServerlessEndpoint, ServerlessResource
-    from holdfast.providers.runpod.templates import KeyValuePair, PodTemplate
-    from holdfast.providers.runpod.volumes import NetworkVolume
+    from holdfast.providers.runpod.resources.endpoints import CpuLoadBalancerSlsResource, LoadBalancerSlsResource
+    from holdfast.providers.runpod.resources.serverless import ServerlessEndpoint, ServerlessResource
+    from holdfast.providers.runpod.resources.template import KeyValuePair, PodTemplate
+    from holdfast.providers.runpod.resources.volume import NetworkVolume
 
 __all__ = [
     "CpuInstanceType",

@@ -16,12 +16,15 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 from holdfast.model.json import Json
-from holdfast.providers.runpod import datacenters, endpoint_fields, gpus, hashing
-from holdfast.providers.runpod.enums import CudaVersion
+from holdfast.providers.runpod import hashing
+from holdfast.providers.runpod.resources import datacenters
+from holdfast.providers.runpod.resources import endpoint_fields
+from holdfast.providers.runpod.resources import gpus
+from holdfast.providers.runpod.resources.enums import CudaVersion
 from holdfast.providers.runpod.hashing import EnvPolicy
 
 if TYPE_CHECKING:
-    from holdfast.providers.runpod.serverless import ServerlessResource
+    from holdfast.providers.runpod.resources.serverless import ServerlessResource
 
 Values = dict[str, Any]
 

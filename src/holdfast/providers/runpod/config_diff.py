@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from holdfast.model.json import Json
-from holdfast.providers.runpod import endpoint_fields
-from holdfast.providers.runpod.endpoint_fields import Effect, Family
+from holdfast.providers.runpod.resources import endpoint_fields
+from holdfast.providers.runpod.resources.endpoint_fields import Effect, Family
 
 
 def changed(before: Mapping[str, Json], after: Mapping[str, Json]) -> tuple[str, ...]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from holdfast.providers.runpod.endpoint_fields import Family
-from holdfast.providers.runpod.enums import CpuInstanceType
-from holdfast.providers.runpod.serverless import GpuWord, InstanceWord, ServerlessEndpoint
+from holdfast.providers.runpod.resources.endpoint_fields import Family
+from holdfast.providers.runpod.resources.enums import CpuInstanceType
+from holdfast.providers.runpod.resources.serverless import GpuWord, InstanceWord, ServerlessEndpoint
 
 
 def without_gpus(values: dict[str, Any]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from holdfast.providers.runpod.enums import DataCenter
+from holdfast.providers.runpod.resources.enums import DataCenter
 
 WITH_CPUS: Final = frozenset({DataCenter.EU_RO_1})
 """Data centres that have CPU workers."""

@@ -10,7 +10,7 @@ import os
 from typing import Any, Final, Protocol, Self, TypeVar, cast
 from urllib.parse import quote, urlsplit
 
-from holdfast.providers.runpod.resource_base import BaseResource
+from holdfast.providers.runpod.resources.base import BaseResource
 
 _CONSOLE: Final = "https://console.runpod.io"
 _DATA_PLANE: Final = "https://api.runpod.ai/v2"

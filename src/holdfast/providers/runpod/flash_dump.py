@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from holdfast.model.json import Json
-from holdfast.providers.runpod import gpus
-from holdfast.providers.runpod.endpoint_fields import Family
-from holdfast.providers.runpod.enums import ServerlessType
+from holdfast.providers.runpod.resources import gpus
+from holdfast.providers.runpod.resources.endpoint_fields import Family
+from holdfast.providers.runpod.resources.enums import ServerlessType
 
 if TYPE_CHECKING:
-    from holdfast.providers.runpod.serverless import ServerlessResource
+    from holdfast.providers.runpod.resources.serverless import ServerlessResource
 
 _CPU_QUEUE: Final[tuple[str, ...]] = (
     "datacenter",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from holdfast.providers.runpod.enums import GpuGroup, GpuType
+from holdfast.providers.runpod.resources.enums import GpuGroup, GpuType
 
 ALL: Final[tuple[GpuGroup, ...]] = (GpuGroup.AMPERE_48, *(group for group in GpuGroup if group is not GpuGroup.ANY))
 """What `any` stands for, as Flash writes it: in its order, one pool twice."""

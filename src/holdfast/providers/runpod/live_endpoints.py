@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from holdfast.providers.runpod.cpu_endpoint import CpuServerlessEndpoint
-from holdfast.providers.runpod.load_balancer import CpuLoadBalancerSlsResource, LoadBalancerSlsResource
-from holdfast.providers.runpod.serverless import ServerlessEndpoint
+from holdfast.providers.runpod.resources.endpoints import CpuServerlessEndpoint
+from holdfast.providers.runpod.resources.endpoints import CpuLoadBalancerSlsResource, LoadBalancerSlsResource
+from holdfast.providers.runpod.resources.serverless import ServerlessEndpoint
 
 
 class LiveServerless(ServerlessEndpoint):

@@ -29,7 +29,7 @@ class RunPodProvider:
         """The kinds there are."""
         return kinds.shipped()
 
-    def ambient(self, environ: Mapping[str, str]) -> Connection:
+    def default_connection(self, environ: Mapping[str, str]) -> Connection:
         """Return the connection that RunPod's own variables describe; raise InputError if there is no key."""
         return settings.ambient(environ)
 

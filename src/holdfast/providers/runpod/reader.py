@@ -13,7 +13,7 @@ from holdfast.compare.comparators import typed_equal
 from holdfast.model.absent import ABSENT
 from holdfast.model.attribution import LikelyActor
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, Reading
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, ReadResult
 from holdfast.providers.http import raw_slices
 from holdfast.providers.protocol import Hint, Kind, Listed, ReadFailed, Target, Unchanged
 from holdfast.providers.runpod import attribution, documents, graphql, kinds
@@ -34,7 +34,7 @@ class RunPodReader:
         self._lists = Lists(calls, shared or Shared())
         self._seen: dict[str, Json] = {}
 
-    async def read(self, target: Target, hint: Hint | None = None) -> Reading | Unchanged:
+    async def read(self, target: Target, hint: Hint | None = None) -> ReadResult | Unchanged:
         """Read one thing by its id, or find it by its name; only a 404 of the service itself means gone."""
         trouble = self._unreadable(target)
         if trouble is not None:
@@ -73,7 +73,7 @@ class RunPodReader:
             return joined(raw, await self._lists.of_graphql(ident))
         return raw
 
-    async def _by_name(self, target: Target) -> Reading:
+    async def _by_name(self, target: Target) -> ReadResult:
         """Find a thing by what it is called; several of one name cannot be told apart."""
         matches = await self.named(target)
         name = kinds.live_name(target)
@@ -177,7 +177,7 @@ class RunPodReader:
             live = now.document if isinstance(now, Found) else None
         return attribution.likely_actors(found, target.desired, live or {}, self.checked_at or time.time())
 
-    def habits(self, kind: str, desired: Mapping[str, Json], observed: Json, now: float) -> Mapping[str, str]:
+    def platform_changes(self, kind: str, desired: Mapping[str, Json], observed: Json, now: float) -> Mapping[str, str]:
         """Recognise what the platform does to idle endpoints."""
         if kind not in kinds.ENDPOINTS or not isinstance(observed, Mapping):
             return {}

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from holdfast.model.json import Json
-from holdfast.providers.runpod import documents, gpus
+from holdfast.providers.runpod import documents
+from holdfast.providers.runpod.resources import gpus
 from holdfast.providers.runpod.documents import Document
 
 DEFAULTS: Final[Mapping[str, Json]] = {

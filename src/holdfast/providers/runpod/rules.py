@@ -6,14 +6,15 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from holdfast.model.json import Json
-from holdfast.providers.runpod import datacenters, gpus
-from holdfast.providers.runpod.endpoint_fields import Family
-from holdfast.providers.runpod.enums import ServerlessScalerType, ServerlessType
-from holdfast.providers.runpod.resource_base import did_you_mean
-from holdfast.providers.runpod.templates import DEFAULT_DISK_GB
+from holdfast.providers.runpod.resources import datacenters
+from holdfast.providers.runpod.resources import gpus
+from holdfast.providers.runpod.resources.endpoint_fields import Family
+from holdfast.providers.runpod.resources.enums import ServerlessScalerType, ServerlessType
+from holdfast.providers.runpod.resources.base import did_you_mean
+from holdfast.providers.runpod.resources.template import DEFAULT_DISK_GB
 
 if TYPE_CHECKING:
-    from holdfast.providers.runpod.serverless import ServerlessResource
+    from holdfast.providers.runpod.resources.serverless import ServerlessResource
 
 PYTHONS: Final = ("3.10", "3.11", "3.12", "3.13")
 _WORDS: Final[dict[str, type[StrEnum]]] = {"scalerType": ServerlessScalerType, "type": ServerlessType}

@@ -14,10 +14,15 @@ from pydantic import Field, PrivateAttr, field_serializer, field_validator, mode
 from pydantic_core.core_schema import ValidationInfo
 
 from holdfast.model.json import Json
-from holdfast.providers.runpod import config, config_diff, datacenters, endpoint_fields, flash_dump, gpus, rules
-from holdfast.providers.runpod.deployable import DeployableResource
-from holdfast.providers.runpod.endpoint_fields import Effect, Family
-from holdfast.providers.runpod.enums import (
+from holdfast.providers.runpod import config_diff, rules
+from holdfast.providers.runpod.resources import config
+from holdfast.providers.runpod.resources import datacenters
+from holdfast.providers.runpod.resources import endpoint_fields
+from holdfast.providers.runpod.flash import dump as flash_dump
+from holdfast.providers.runpod.resources import gpus
+from holdfast.providers.runpod.resources.deployable import DeployableResource
+from holdfast.providers.runpod.resources.endpoint_fields import Effect, Family
+from holdfast.providers.runpod.resources.enums import (
     CpuInstanceType,
     CudaVersion,
     DataCenter,
@@ -27,9 +32,9 @@ from holdfast.providers.runpod.enums import (
     ServerlessType,
 )
 from holdfast.providers.runpod.hashing import DEFAULT_KEY
-from holdfast.providers.runpod.resource_base import is_from_server
-from holdfast.providers.runpod.templates import PodTemplate
-from holdfast.providers.runpod.volumes import NetworkVolume
+from holdfast.providers.runpod.resources.base import is_from_server
+from holdfast.providers.runpod.resources.template import PodTemplate
+from holdfast.providers.runpod.resources.volume import NetworkVolume
 
 # An enum member where the word is known, a plain text where it is not.
 CudaWord = Annotated[CudaVersion | str, Field(union_mode="left_to_right")]

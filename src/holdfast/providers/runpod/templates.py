@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from holdfast.model.json import Json
 from holdfast.providers.runpod import hashing
 from holdfast.providers.runpod.hashing import DEFAULT_KEY
-from holdfast.providers.runpod.resource_base import BaseResource
+from holdfast.providers.runpod.resources.base import BaseResource
 
 DEFAULT_DISK_GB: Final = 64
 

@@ -13,7 +13,7 @@ import orjson
 
 from holdfast.model.json import Json
 from holdfast.model.read_result import NotFound, ReadFailure
-from holdfast.model.write_result import Done, WriteError, WriteFailure, Writing
+from holdfast.model.write_result import Done, WriteError, WriteFailure, WriteResult
 from holdfast.providers.protocol import Change, ReadFailed, Target
 from holdfast.providers.runpod import documents, graphql, kinds, patch, request_body
 from holdfast.providers.runpod.calls import Calls, quoted
@@ -36,7 +36,7 @@ class RunPodWriter:
 
     # -- making
 
-    async def create(self, target: Target, key: str) -> Writing:
+    async def create(self, target: Target, key: str) -> WriteResult:
         """Make the thing; one of that name that is there already is made what was declared instead."""
         place = kinds.collection(target.kind)
         if place is None:
@@ -62,7 +62,7 @@ class RunPodWriter:
             )
         return found[0].id if found else None
 
-    async def _perhaps_made(self, target: Target, refused: WriteFailure) -> Writing:
+    async def _perhaps_made(self, target: Target, refused: WriteFailure) -> WriteResult:
         """Look for what a create may have made although its answer says no, or never came."""
         if refused.refusal is WriteError.DENIED:
             return refused
@@ -74,7 +74,7 @@ class RunPodWriter:
                 return Done(there)
         return WriteFailure(WriteError.RETRYABLE, refused.message, refused.retry_after_seconds)
 
-    async def _make(self, target: Target, path: str, key: str) -> Writing:
+    async def _make(self, target: Target, path: str, key: str) -> WriteResult:
         self._shared.writes += 1
         label = f"POST /v2/{path}"
         if target.kind not in kinds.ENDPOINTS:
@@ -88,7 +88,7 @@ class RunPodWriter:
         answer = await self._calls.send("POST", f"/{path}", label, request_body.new_endpoint(document))
         return answer if isinstance(answer, WriteFailure) else _done(answer, label)
 
-    async def _make_by_graphql(self, document: Document, key: str) -> Writing:
+    async def _make_by_graphql(self, document: Document, key: str) -> WriteResult:
         given = graphql.new_endpoint(document, f"{document['name']}__{key}")
         saved = await self._calls.mutate(graphql.SAVE, {"input": given}, "saveEndpoint")
         if isinstance(saved, WriteFailure):
@@ -98,7 +98,7 @@ class RunPodWriter:
             Done(ident) if ident else WriteFailure(WriteError.RETRYABLE, "saveEndpoint: the answer does not say the id")
         )
 
-    async def _made_so(self, target: Target, ident: str) -> Writing:
+    async def _made_so(self, target: Target, ident: str) -> WriteResult:
         """Make something that is there already what was declared."""
         known = Target(target.kind, target.name, ident, target.desired, target.namespace)
         live = await self._live(known)
@@ -113,7 +113,7 @@ class RunPodWriter:
 
     # -- changing
 
-    async def update(self, target: Target, change: Change, key: str) -> Writing:  # noqa: ARG002 - it is repeatable
+    async def update(self, target: Target, change: Change, key: str) -> WriteResult:  # noqa: ARG002 - it is repeatable
         """Change the decided paths and nothing else, on what is there now."""
         if target.id is None or kinds.collection(target.kind) is None:
             return WriteFailure(WriteError.MOVED, "there is nothing to update")
@@ -148,7 +148,7 @@ class RunPodWriter:
             return None
         return await self._lists.of_graphql(target.id or "")
 
-    async def _changed(self, target: Target, change: Change, live: tuple[Document, Mapping[str, Json]]) -> Writing:
+    async def _changed(self, target: Target, change: Change, live: tuple[Document, Mapping[str, Json]]) -> WriteResult:
         self._shared.writes += 1
         document, item = live
         after, names = patch.wanted(change, document, item.get("env") or {})
@@ -160,14 +160,14 @@ class RunPodWriter:
             return await self._patched(target, path, write(after, names))
         return await self._changed_endpoint(target, after, names, item)
 
-    async def _patched(self, target: Target, path: str, body: Document) -> Writing:
+    async def _patched(self, target: Target, path: str, body: Document) -> WriteResult:
         label = f"PATCH /v2/{path}/{{id}}"
         answer = await self._calls.send("PATCH", f"/{path}/{quoted(target.id or '')}", label, body)
         return answer if isinstance(answer, WriteFailure) else Done(target.id or "")
 
     async def _changed_endpoint(
         self, target: Target, after: Document, names: list[str], item: Mapping[str, Json]
-    ) -> Writing:
+    ) -> WriteResult:
         """Send v2 what it can say, and GraphQL the rest."""
         ours = [name for name in names if name in documents.GRAPHQL_ONLY]
         if not request_body.is_expressible({"instanceIds": after.get("instanceIds")}) and "instanceIds" in names:
@@ -183,7 +183,7 @@ class RunPodWriter:
                 return written
         return await self._saved(target, after, ours) if ours else Done(target.id or "")
 
-    async def _saved(self, target: Target, after: Document, names: list[str]) -> Writing:
+    async def _saved(self, target: Target, after: Document, names: list[str]) -> WriteResult:
         """Save through GraphQL: read all, change some, send all."""
         mine = await self._calls.myself(graphql.ENDPOINT, {"id": target.id}, "an endpoint (GraphQL)")
         if isinstance(mine, ReadFailure):
@@ -201,7 +201,7 @@ class RunPodWriter:
         container |= {name: after.get(name) for name in ("imageName", "env") if name in names}
         return await self._saved_template(target, str(live.get("templateId") or ""), container)
 
-    async def _saved_template(self, target: Target, ident: str, container: Document) -> Writing:
+    async def _saved_template(self, target: Target, ident: str, container: Document) -> WriteResult:
         """Save an endpoint's template through GraphQL, which rolls the endpoint: read all, change some, send all."""
         found = await self._calls.graphql(graphql.TEMPLATE, {"id": ident}, "a template (GraphQL)")
         live = found.get("podTemplate") if isinstance(found, Mapping) else None
@@ -213,7 +213,7 @@ class RunPodWriter:
 
     # -- removing
 
-    async def delete(self, target: Target, key: str, etag: str | None = None) -> Writing:  # noqa: ARG002
+    async def delete(self, target: Target, key: str, etag: str | None = None) -> WriteResult:  # noqa: ARG002
         """Remove the thing; already gone is done, and what is still in use is tried again later."""
         place = kinds.collection(target.kind)
         if target.id is None or place is None:
@@ -226,12 +226,12 @@ class RunPodWriter:
             return WriteFailure(WriteError.RETRYABLE, answer.message)
         return answer
 
-    async def poll(self, target: Target, token: Mapping[str, Json]) -> Writing:
+    async def poll(self, target: Target, token: Mapping[str, Json]) -> WriteResult:
         """Nothing here takes its time."""
         return Done(str(token.get("id") or target.id or ""))
 
 
-def _done(answer: bytes, label: str) -> Writing:
+def _done(answer: bytes, label: str) -> WriteResult:
     try:
         ident = orjson.loads(answer).get("id")
     except (orjson.JSONDecodeError, AttributeError):

@@ -9,7 +9,7 @@ or, from a shell, `python -m holdfast.testing.conformance my_package.subject:sub
 for each of `conformance.scenarios(subject)`.
 
 Belongs here: scenarios that hold for any provider, and what its author has to bring. Must not be here: anything that
-knows one provider (the shipped ones are in `holdfast.testing.providers_under_test`), and any expectation that only the
+knows one provider (the shipped ones are in `holdfast_emulators.providers_under_test`), and any expectation that only the
 engine could fail.
 """
 

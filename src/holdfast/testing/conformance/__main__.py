@@ -35,7 +35,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m holdfast.testing.conformance",
         description="Ask of a provider what every provider must do, and print its score card.",
-        epilog="Example: python -m holdfast.testing.conformance holdfast.testing.providers_under_test:http",
+        epilog="Example: python -m holdfast.testing.conformance holdfast_emulators.providers_under_test:http",
     )
     parser.add_argument(
         "subject", metavar="MODULE:NAME", help="a Subject, or what opens one (an async context manager)"

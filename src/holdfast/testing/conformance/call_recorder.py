@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.model.json import Json
-from holdfast.model.read_result import Reading
-from holdfast.model.write_result import Writing
+from holdfast.model.read_result import ReadResult
+from holdfast.model.write_result import WriteResult
 from holdfast.providers.protocol import (
     Change,
     Connection,
@@ -112,7 +112,7 @@ class _Reader:
         self._ledger = ledger
         self.kinds = reader.kinds
 
-    async def read(self, target: Target, hint: Hint | None = None) -> Reading | Unchanged:
+    async def read(self, target: Target, hint: Hint | None = None) -> ReadResult | Unchanged:
         self._ledger.calls.append(Call("read", target.kind, target.name))
         return await self._reader.read(target, hint)
 
@@ -135,21 +135,21 @@ class _Writer:
         self._writer = writer
         self._ledger = ledger
 
-    async def create(self, target: Target, key: str) -> Writing:
+    async def create(self, target: Target, key: str) -> WriteResult:
         return await self._crossed(Call("create", target.kind, target.name), lambda: self._writer.create(target, key))
 
-    async def update(self, target: Target, change: Change, key: str) -> Writing:
+    async def update(self, target: Target, change: Change, key: str) -> WriteResult:
         call = Call("update", target.kind, target.name, change.paths)
         return await self._crossed(call, lambda: self._writer.update(target, change, key))
 
-    async def delete(self, target: Target, key: str, etag: str | None = None) -> Writing:
+    async def delete(self, target: Target, key: str, etag: str | None = None) -> WriteResult:
         call = Call("delete", target.kind, target.name)
         return await self._crossed(call, lambda: self._writer.delete(target, key, etag))
 
-    async def poll(self, target: Target, token: Mapping[str, Json]) -> Writing:
+    async def poll(self, target: Target, token: Mapping[str, Json]) -> WriteResult:
         return await self._crossed(Call("poll", target.kind, target.name), lambda: self._writer.poll(target, token))
 
-    async def _crossed(self, call: Call, send: Callable[[], Awaitable[Writing]]) -> Writing:
+    async def _crossed(self, call: Call, send: Callable[[], Awaitable[WriteResult]]) -> WriteResult:
         """Send a call between two boundaries: before it nothing has happened, after it nobody has heard the answer."""
         self._ledger.life.cross()
         self._ledger.calls.append(call)

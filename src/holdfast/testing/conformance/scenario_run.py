@@ -13,7 +13,7 @@ from holdfast.model.json import Json
 from holdfast.model.read_result import ReadError
 from holdfast.model.resource import Declaration
 from holdfast.model.verdict import Status
-from holdfast.model.write_result import Done, InProgress, Writing
+from holdfast.model.write_result import Done, InProgress, WriteResult
 from holdfast.providers.protocol import Kind, Reader, Target, Writer
 from holdfast.reconcile.action_result import ActionOutcome
 from holdfast.reconcile.report import RunReport
@@ -145,7 +145,7 @@ def _told(report: RunReport) -> str:
     return "; ".join(f"{a.checked.decision.action.value} {a.result.value}, {a.message}" for a in report.acted)
 
 
-async def settled(writer: Writer, target: Target, writing: Writing) -> Writing:
+async def settled(writer: Writer, target: Target, writing: WriteResult) -> WriteResult:
     """Follow a write to its end."""
     for _ in range(MOST_POLLS):
         if not isinstance(writing, InProgress):
@@ -155,7 +155,7 @@ async def settled(writer: Writer, target: Target, writing: Writing) -> Writing:
     return writing
 
 
-def expect_accepted(writing: Writing, what: str) -> Done:
+def expect_accepted(writing: WriteResult, what: str) -> Done:
     """Expect that a write was done; return how."""
     expect(isinstance(writing, Done), f"{what} was answered {writing!r}")
     assert isinstance(writing, Done)

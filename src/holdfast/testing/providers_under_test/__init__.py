@@ -1,6 +1,6 @@
 """The shipped providers as subjects of the conformance kit; also what to copy from for a provider of one's own.
 
-`python -m holdfast.testing.conformance holdfast.testing.providers_under_test:file` prints a score card; so it does for
+`python -m holdfast.testing.conformance holdfast_emulators.providers_under_test:file` prints a score card; so it does for
 `http`, `memory` and, where Azure's packages are installed, `azure`.
 """
 
@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.testing.providers_under_test.files import file
-from holdfast.testing.providers_under_test.memory import memory
-from holdfast.testing.providers_under_test.rest import http
+from holdfast_emulators.providers_under_test.files import file
+from holdfast_emulators.providers_under_test.memory import memory
+from holdfast_emulators.providers_under_test.rest import http
 
 __all__ = ["file", "http", "memory"]
 

@@ -14,7 +14,7 @@ from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.model.write_result import WriteError, WriteFailure
 from holdfast.providers.protocol import Connection
 from holdfast.testing.conformance import Doing, Sample, Subject
-from holdfast.testing.memory import MemoryProvider, MemoryWorld
+from holdfast.testing.memory import MemoryProvider, MemoryService
 
 KINDS: Final = {"Thing": False, "Patched": True}  # with whether it takes patches
 FAILURES: Final = tuple(each for each in ReadError if each is not ReadError.WITHHELD)  # withheld is an answer, for ever
@@ -28,7 +28,7 @@ _VERBS: Final = {
 class MemoryDriftInjector:
     """Reaches straight into the dictionary."""
 
-    def __init__(self, world: MemoryWorld) -> None:
+    def __init__(self, world: MemoryService) -> None:
         self._world = world
 
     async def ids(self, kind: str) -> Collection[str]:
@@ -59,7 +59,7 @@ class MemoryFaults:
         (Doing.WRITE, ReadError.SERVER_ERROR),
     )
 
-    def __init__(self, world: MemoryWorld) -> None:
+    def __init__(self, world: MemoryService) -> None:
         self._world = world
 
     def fail(self, doing: Doing, trouble: ReadError, times: int | None = None) -> None:
@@ -105,7 +105,7 @@ def _full(name: str) -> dict[str, Json]:
 @asynccontextmanager
 async def memory() -> AsyncIterator[Subject]:
     """Open the provider on a world of its own, in which writes take three polls and leave defaults behind."""
-    world = MemoryWorld(defaults={"size": "small", "burst": False}, polls=3)
+    world = MemoryService(defaults={"size": "small", "burst": False}, polls=3)
     provider = MemoryProvider(world)
     for kind, patches in KINDS.items():
         provider.kinds = {**provider.kinds, **MemoryProvider(world, (kind,), patches=patches).kinds}

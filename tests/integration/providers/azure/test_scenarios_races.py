@@ -13,8 +13,8 @@ from holdfast.policy.correction_limits import CorrectionRules
 from holdfast.providers.azure.provider import AzureProvider
 from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.store.sqlite.store import SqliteStore
-from holdfast.testing import virtual_time
-from holdfast.testing.virtual_time import VirtualClock
+from holdfast_emulators import virtual_time
+from holdfast_emulators.virtual_time import VirtualClock
 from holdfast_emulators.azure import Computed, Etag, Fault, Fill, Limits, Operation, Operations, Script, Wrong
 from holdfast_emulators.azure.transport import ArmTransport
 from tests.integration.providers.azure.estate import WIDGET, Estate, logged, run, widget

@@ -98,14 +98,14 @@ def test_only_the_newest_release_that_changed_a_field_speaks_for_its_maker():
 )
 def test_the_platforms_habits_are_told_from_documents_alone(wanted, now, seen):
     async def story(desk):
-        return desk.reader.habits("Endpoint", {"workersMax": wanted}, {"workersMax": now}, 0.0)
+        return desk.reader.platform_changes("Endpoint", {"workersMax": wanted}, {"workersMax": now}, 0.0)
 
     assert list(at_desk(story)) == (["/workersMax"] if seen else [])
 
 
 def test_a_volume_has_no_habits_and_what_is_absent_has_none():
     async def story(desk):
-        return desk.reader.habits("NetworkVolume", {"workersMax": 5}, {"workersMax": 2}, 0.0), desk.reader.habits(
+        return desk.reader.platform_changes("NetworkVolume", {"workersMax": 5}, {"workersMax": 2}, 0.0), desk.reader.platform_changes(
             "Endpoint", {"workersMax": 5}, ABSENT, 0.0
         )
 

@@ -11,7 +11,7 @@ import pytest
 from holdfast.errors import InputError
 from holdfast.model.decision import Action
 from holdfast.providers.runpod import CpuLoadBalancerSlsResource, LoadBalancerSlsResource, NetworkVolume, flash_state
-from holdfast.providers.runpod.flash_state import Left
+from holdfast.providers.runpod.flash.state import Left
 from tests.unit.api.desk import at_desk, balancer
 
 WRITTEN_BY_FLASH = Path(__file__).resolve().parents[3] / "data/flash/resources.pkl"

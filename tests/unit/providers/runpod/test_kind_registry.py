@@ -19,7 +19,7 @@ from holdfast.providers.runpod import (
     ServerlessScalerType,
     ServerlessType,
 )
-from holdfast.providers.runpod.serverless import ServerlessResource
+from holdfast.providers.runpod.resources.serverless import ServerlessResource
 
 GPU = (ServerlessEndpoint, LoadBalancerSlsResource)
 CPU = (CpuServerlessEndpoint, CpuLoadBalancerSlsResource)

@@ -10,28 +10,8 @@ import pytest
 from pydantic import ValidationError
 
 from holdfast.providers import runpod
-from holdfast.providers.runpod import (
-    CpuInstanceType,
-    CpuLiveLoadBalancer,
-    CpuLiveServerless,
-    CpuLoadBalancerSlsResource,
-    CpuServerlessEndpoint,
-    CudaVersion,
-    DataCenter,
-    Effect,
-    GpuGroup,
-    GpuType,
-    KeyValuePair,
-    LiveLoadBalancer,
-    LiveServerless,
-    LoadBalancerSlsResource,
-    NetworkVolume,
-    PodTemplate,
-    ServerlessEndpoint,
-    ServerlessResource,
-    gpus,
-    rules,
-)
+from holdfast.providers.runpod import (CpuInstanceType, CpuLiveLoadBalancer, CpuLiveServerless, CpuLoadBalancerSlsResource, CpuServerlessEndpoint, CudaVersion, DataCenter, Effect, GpuGroup, GpuType, KeyValuePair, LiveLoadBalancer, LiveServerless, LoadBalancerSlsResource, NetworkVolume, PodTemplate, ServerlessEndpoint, ServerlessResource, rules)
+from holdfast.providers.runpod.resources import gpus
 
 ENDPOINTS = (
     ServerlessEndpoint,

@@ -12,7 +12,7 @@ import pytest
 
 from holdfast import ResourceManager
 from holdfast.providers.runpod import CpuLoadBalancerSlsResource
-from holdfast.providers.runpod.resource_base import BaseResource as DeployableResource
+from holdfast.providers.runpod.resources.base import BaseResource as DeployableResource
 from holdfast.store import fingerprint_key
 from holdfast_emulators.runpod import RunPodServer, running
 

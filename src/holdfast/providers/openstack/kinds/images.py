@@ -8,7 +8,7 @@ from typing import Final
 
 from holdfast.model.json import Json
 from holdfast.model.read_result import ReadError, ReadFailure
-from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, Writing
+from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, WriteResult
 from holdfast.providers import url_paths
 from holdfast.providers.openstack.calls import Calls
 from holdfast.providers.openstack.kind_definition import (
@@ -65,7 +65,7 @@ class _ImageManner(Manner):
             answer = await calls.send(properties.PLACE, "PUT", where, None, item.id, _DATA, file)
         return answer if isinstance(answer, WriteFailure) else InProgress(item.id, {"id": item.id}, self.poll_seconds)
 
-    def polled(self, item: Item, token: Mapping[str, Json]) -> Writing:
+    def polled(self, item: Item, token: Mapping[str, Json]) -> WriteResult:
         """Wait until the data are in."""
         status = str(item.body.get("status"))
         if status in _BROKEN:

@@ -7,7 +7,7 @@ from typing import Final
 
 from holdfast.model.json import Json
 from holdfast.model.read_result import ReadError, ReadFailure
-from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, Writing
+from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, WriteResult
 from holdfast.providers.openstack.calls import Calls, Place
 from holdfast.providers.openstack.kind_definition import (
     NAME,
@@ -76,7 +76,7 @@ class _VolumeManner(Manner):
         """Wait until it is gone."""
         return InProgress(ident, {"id": ident, "until": "gone"}, self.poll_seconds)
 
-    def polled(self, item: Item, token: Mapping[str, Json]) -> Writing:
+    def polled(self, item: Item, token: Mapping[str, Json]) -> WriteResult:
         """Go on until it is at rest, or gone."""
         trouble = self.trouble(item)
         if trouble is not None and trouble.trouble is ReadError.OTHER:

@@ -10,7 +10,7 @@ from holdfast.compare.comparators import typed_equal
 from holdfast.compare.rule_tree import Node
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found
-from holdfast.model.write_result import WriteError, WriteFailure, Writing
+from holdfast.model.write_result import WriteError, WriteFailure, WriteResult
 from holdfast.providers.protocol import Change, Reader, Target, Writer
 from holdfast.testing.conformance import leaf_values
 from holdfast.testing.conformance.expectations import NotApplicable, expect
@@ -85,7 +85,7 @@ async def precondition(trial: Trial) -> str:
 
 def _writes(
     trial: Trial, writer: Writer, target: Target, change: Change
-) -> dict[str, Callable[[str], Awaitable[Writing]]]:
+) -> dict[str, Callable[[str], Awaitable[WriteResult]]]:
     """Return the writes that have a precondition; each is another operation for each etag."""
     return {
         "change": lambda etag: writer.update(target, replace(change, etag=etag), f"{trial.prefix}-change-{etag}"),
@@ -100,7 +100,7 @@ async def _meddle(trial: Trial, target: Target, change: Change, besides: str) ->
     await trial.subject.drift_injector.put(trial.sample.kind, target.id or "", paths.parse_path(place), value)
 
 
-async def _expect_refused(trial: Trial, target: Target, before: Json, what: str, answer: Writing) -> None:
+async def _expect_refused(trial: Trial, target: Target, before: Json, what: str, answer: WriteResult) -> None:
     refused = isinstance(answer, WriteFailure) and answer.refusal is WriteError.MOVED
     expect(refused, f"a {what} decided on an old state was answered {answer!r}, not refused as moved")
     live = await trial.subject.drift_injector.get(trial.sample.kind, target.id or "")
