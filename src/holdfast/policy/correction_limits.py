@@ -20,4 +20,4 @@ class CorrectionRules:
     budgets: tuple[BudgetRule, ...] = ()
     windows: tuple[Window, ...] = ()
     mass_drift: MassDriftGuard | None = field(default_factory=MassDriftGuard)  # None: switched off
-    contentions: ContentionRules = field(default_factory=ContentionRules)
+    contention: ContentionRules = field(default_factory=ContentionRules)

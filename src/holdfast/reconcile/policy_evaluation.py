@@ -139,7 +139,7 @@ class PolicyEvaluator:
         if not items:
             return WriteHistory()
         drifted = [item.declaration.address for item in items]
-        rules = self.rules.corrections.contentions
+        rules = self.rules.corrections.contention
         held = rules.forgotten_after(max(item.settings.resync_period for item in items))
         corrections: dict[Address, list[CorrectionRecord]] = {}
         for correction in await self.store.corrections(drifted, since=now - (rules.reverts + 1) * held):
@@ -171,7 +171,7 @@ class PolicyEvaluator:
             return PolicyOutcome(inputs, decide(verdict, inputs))
         from holdfast.reconcile import path_holds  # noqa: PLC0415 - only where something drifted
 
-        holds = path_holds.hold_paths(evaluation, inputs, overrides, past, self.rules.corrections.contentions)
+        holds = path_holds.hold_paths(evaluation, inputs, overrides, past, self.rules.corrections.contention)
         decision = decide(verdict, holds.inputs)
         return PolicyOutcome(holds.inputs, decision, holds.contentions, holds.new_contentions, holds.plan)
 

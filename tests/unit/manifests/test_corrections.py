@@ -69,7 +69,7 @@ def test_every_part_of_the_section_is_read(tmp_path):
             ),
         ),
         mass_drift=MassDriftGuard(0.4, 20, 5),
-        contentions=ContentionRules(4, 7200.0, 30.0),
+        contention=ContentionRules(4, 7200.0, 30.0),
     )
 
 

@@ -25,7 +25,7 @@ from holdfast.testing.memory import OURSELVES, UNREACHABLE
 from holdfast.testing.rest_server import RestServer, Shape
 from tests.unit.reconcile.fixtures import Bench, declare
 
-RULES = PolicyRules(CorrectionRules(mass_drift=None, contentions=ContentionRules(reverts=2, backoff=0.0)))
+RULES = PolicyRules(CorrectionRules(mass_drift=None, contention=ContentionRules(reverts=2, backoff=0.0)))
 
 
 def run(coroutine):

@@ -142,7 +142,7 @@ def assert_within(rule: BudgetRule, ledger: Ledger) -> None:
 def test_what_is_seen_is_the_same_with_and_without_limits(rules, policy, history):
     """Limits change what is done, never what is true."""
     free, _ = live(
-        CorrectionRules(mass_drift=None, contentions=ContentionRules(reverts=10_000, backoff=0.0)), patches=True
+        CorrectionRules(mass_drift=None, contention=ContentionRules(reverts=10_000, backoff=0.0)), patches=True
     )
     bound, _ = live(rules, patches=True)
     fleet = fleet_of(policy, "correct")

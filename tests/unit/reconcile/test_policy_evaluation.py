@@ -384,7 +384,7 @@ def fought(bench, fleet, rounds, path="/color"):
 
 
 def test_a_other_writer_is_seen_named_in_the_condition_and_left_to_a_person():
-    bench = governed(contentions=ContentionRules(reverts=2, backoff=0.0))
+    bench = governed(contention=ContentionRules(reverts=2, backoff=0.0))
     fleet = reds(1)
     run(bench.apply(fleet))
     writes(bench)
@@ -403,7 +403,7 @@ def test_a_other_writer_is_seen_named_in_the_condition_and_left_to_a_person():
 
 
 def test_an_edit_of_the_declared_value_is_a_persons_decision():
-    bench = governed(contentions=ContentionRules(reverts=1, backoff=0.0))
+    bench = governed(contention=ContentionRules(reverts=1, backoff=0.0))
     run(bench.apply(reds(1)))
     fought(bench, reds(1), 2)
     edited = [declare("n0", {"color": "green", "size": 1, "tags": {"a": "1"}})]
@@ -412,7 +412,7 @@ def test_an_edit_of_the_declared_value_is_a_persons_decision():
 
 
 def test_a_person_who_reverts_begins_a_new_count():
-    bench = governed(contentions=ContentionRules(reverts=2, backoff=0.0))
+    bench = governed(contention=ContentionRules(reverts=2, backoff=0.0))
     fleet = reds(1)
     run(bench.apply(fleet))
     fought(bench, fleet, 3)
@@ -424,7 +424,7 @@ def test_a_person_who_reverts_begins_a_new_count():
 
 
 def test_each_correction_of_one_field_waits_longer():
-    bench = governed(contentions=ContentionRules(reverts=9, backoff=100.0))
+    bench = governed(contention=ContentionRules(reverts=9, backoff=100.0))
     fleet = reds(1)
     run(bench.apply(fleet))
     writes(bench)
@@ -473,7 +473,7 @@ def test_held_decisions_replay_to_the_same_bytes():
     bench = governed(
         budgets=(BudgetRule(1, 3600.0),),
         windows=(),
-        contentions=ContentionRules(reverts=1, backoff=0.0),
+        contention=ContentionRules(reverts=1, backoff=0.0),
     )
     fleet = reds(3, onDriftPaths={"/size": "report", "/tags": "ignore"})
     run(bench.apply(fleet))

@@ -80,7 +80,7 @@ class Estate(Bench):
     connection: Connection = field(default=None)  # type: ignore[assignment]
     strategies: Sequence[Strategy] = ()
     rules: PolicyRules = field(
-        default_factory=lambda: PolicyRules(CorrectionRules(mass_drift=None, contentions=ContentionRules(backoff=0)))
+        default_factory=lambda: PolicyRules(CorrectionRules(mass_drift=None, contention=ContentionRules(backoff=0)))
     )
 
     def __post_init__(self) -> None:

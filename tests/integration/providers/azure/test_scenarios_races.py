@@ -172,7 +172,7 @@ def test_27_a_field_that_moves_with_every_read_starts_no_write(estate):
 
 
 def test_27_a_field_that_moves_by_itself_is_left_alone_after_a_few_writes(estate, caplog):
-    rules = PolicyRules(CorrectionRules(mass_drift=None, contentions=ContentionRules(reverts=1_000, backoff=0)))
+    rules = PolicyRules(CorrectionRules(mass_drift=None, contention=ContentionRules(reverts=1_000, backoff=0)))
     patient = estate.restarted(rules=rules)
 
     async def scenario():
