@@ -22,7 +22,27 @@ from holdfast.api.inventory import Tracked
 from holdfast.api.manager import ResourceManager as _ResourceManager
 from holdfast.errors import DeployError, InputError
 from holdfast.model.verdict import Status
-from holdfast.providers.runpod import (CpuInstanceType, CpuLiveLoadBalancer, CpuLiveServerless, CpuLoadBalancerSlsResource, CpuServerlessEndpoint, CudaVersion, DataCenter, GpuGroup, GpuType, LiveLoadBalancer, LiveServerless, LoadBalancerSlsResource, NetworkVolume, PodTemplate, ServerlessEndpoint, ServerlessResource, ServerlessScalerType, ServerlessType, declaration)
+from holdfast.providers.runpod import (
+    CpuInstanceType,
+    CpuLiveLoadBalancer,
+    CpuLiveServerless,
+    CpuLoadBalancerSlsResource,
+    CpuServerlessEndpoint,
+    CudaVersion,
+    DataCenter,
+    GpuGroup,
+    GpuType,
+    LiveLoadBalancer,
+    LiveServerless,
+    LoadBalancerSlsResource,
+    NetworkVolume,
+    PodTemplate,
+    ServerlessEndpoint,
+    ServerlessResource,
+    ServerlessScalerType,
+    ServerlessType,
+    declaration,
+)
 from holdfast.providers.runpod.resources import datacenters
 from holdfast.providers.runpod.resources.deployable import DeployableResource
 

@@ -30,11 +30,11 @@ from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
 from holdfast.reconcile.write import ResourceWriter
 from holdfast.store.sqlite.store import SqliteStore
 from holdfast.store.transaction import Transaction
-from holdfast_emulators.virtual_time import VirtualClock, run
 from holdfast.watch.list_scan import ListScanner
 from holdfast.watch.loop import ResyncLoop
 from holdfast_emulators.azure import Limits, World
 from holdfast_emulators.azure.transport import ArmTransport
+from holdfast_emulators.virtual_time import VirtualClock, run
 
 PERIOD: Final = 900.0
 GROUP: Final = "rg"

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from holdfast.testing import conformance
-from holdfast_emulators import providers_under_test
 from holdfast.testing.conformance import Case, Outcome
+from holdfast_emulators import providers_under_test
 
 NOT_APPLICABLE = {
     # A Resource has no list without a type; the Disks of the subject have neither etags nor secrets.

@@ -18,8 +18,8 @@ from holdfast.reconcile.connections import Connections, WritableConnections
 from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import ResourceSet
 from holdfast.rollouts import adopt_scan, concurrency
+from holdfast.rollouts.controller import RolloutController, RolloutResult
 from holdfast.rollouts.core import rendering
-from holdfast.rollouts.controller import RolloutResult, RolloutController
 from holdfast.rollouts.core.template_groups import TemplateGroup
 from holdfast.rollouts.core.templates import Template
 from holdfast.rollouts.repository import RolloutRepository

@@ -36,10 +36,9 @@ from holdfast.model.path import Pointer
 from holdfast.policy import durations, selectors, source_location
 from holdfast.policy.settings import Assess, Given, Layer, Level
 from holdfast.remediation.core import metrics
-from holdfast.remediation.core.metrics import Query
 from holdfast.remediation.core.alerts import Signal
+from holdfast.remediation.core.metrics import Query
 from holdfast.remediation.core.past_attempts import AttemptLimits
-
 from holdfast.remediation.core.rules import AssessmentRules, TargetRule
 from holdfast.remediation.core.timing import Windows
 

@@ -10,7 +10,7 @@ from holdfast.errors import InputError
 from holdfast.manifests.project import ConnectionSpec
 from holdfast.model.resource import Declaration
 from holdfast.policy import source_location
-from holdfast.providers.protocol import Connection, SupportsIdentity, SupportsValidation, Provider
+from holdfast.providers.protocol import Connection, Provider, SupportsIdentity, SupportsValidation
 
 ProviderOf = Callable[[str], Provider]
 

@@ -39,7 +39,7 @@ from holdfast.model.json import Json
 from holdfast.model.path import Path, Pointer
 from holdfast.policy.windows import Window
 from holdfast.policy.write_reasons import EVERY, WriteReason
-from holdfast.rollouts.core.requirements import AT_ONCE, WITH_VALUES, Asks, Debounce, Supply, Predicate
+from holdfast.rollouts.core.requirements import AT_ONCE, WITH_VALUES, Asks, Debounce, Predicate, Supply
 from holdfast.rollouts.core.rollout_limits import Amount, OnHalt, RolloutLimits
 from holdfast.rollouts.core.templates import HealthGate, Method
 

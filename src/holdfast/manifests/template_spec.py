@@ -20,6 +20,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from holdfast.compare import paths
+from holdfast.compat.karpenter.option1 import NODEPOOL
+from holdfast.compat.karpenter.stamps import Hashed
 from holdfast.errors import InputError, Location
 from holdfast.manifests import field_reader, resources, rollout_spec, strategy_spec
 from holdfast.manifests.field_reader import Fields
@@ -32,8 +34,6 @@ from holdfast.policy import did_you_mean, source_location
 from holdfast.providers import registry
 from holdfast.rollouts.core import rendering
 from holdfast.rollouts.core.revisions import Unstamped
-from holdfast.compat.karpenter.stamps import Hashed
-from holdfast.compat.karpenter.option1 import NODEPOOL
 from holdfast.rollouts.core.template_findings import FindingKind
 from holdfast.rollouts.core.template_schemes import Keys, ListOrder, ListRule
 from holdfast.rollouts.core.templates import (

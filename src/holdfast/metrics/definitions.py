@@ -69,7 +69,9 @@ APPROVALS: Final = Meter("holdfast_unused_approvals", "Plans that somebody said 
 # -- the audit trail
 
 EVENTS: Final = Meter("holdfast_events_total", "Events of the audit trail.", ("type",), MetricType.COUNTER)
-CORRECTIONS: Final = Meter("holdfast_corrections_total", "Our writes, by how they ended.", ("outcome",), MetricType.COUNTER)
+CORRECTIONS: Final = Meter(
+    "holdfast_corrections_total", "Our writes, by how they ended.", ("outcome",), MetricType.COUNTER
+)
 HALTS: Final = Meter(
     "holdfast_rollout_halts_total", "Rollouts that stopped because it went wrong.", ("template",), MetricType.COUNTER
 )

@@ -10,7 +10,7 @@ from holdfast.metrics import definitions
 from holdfast.metrics.families import Samples
 from holdfast.model.address import Address
 from holdfast.rollouts.core import group_views, records, rollout_limits, rollout_steps
-from holdfast.rollouts.core.records import OVER, RolloutPhase, Rollout
+from holdfast.rollouts.core.records import OVER, Rollout, RolloutPhase
 from holdfast.rollouts.core.rollout_limits import EVERY_REASON, Health, RolloutLimits
 from holdfast.rollouts.core.slots import Child, SlotSet, fleet_of
 from holdfast.rollouts.core.template_groups import TemplateGroup

@@ -25,8 +25,8 @@ from holdfast.reconcile.policy_evaluation import UNDONE, WriteHistory
 from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.remediation import target_state
 from holdfast.remediation.core import past_attempts
+from holdfast.remediation.core.past_attempts import CurrentState, PastAttempt
 from holdfast.remediation.core.state_hash import StateHash
-from holdfast.remediation.core.past_attempts import PastAttempt, CurrentState
 from holdfast.store.governance import Quarantine
 from holdfast.store.records import FindingRecord
 from holdfast.store.value_codec import encode_finding

@@ -61,7 +61,9 @@ class WriteHistory:
 
     findings: Mapping[Address, Sequence[FindingRecord]] = field(default_factory=dict)
     corrections: Mapping[Address, Sequence[CorrectionRecord]] = field(default_factory=dict)
-    precedents: Mapping[Address, Sequence[PastAttempt]] = field(default_factory=dict)  # where policy asks what came of it
+    precedents: Mapping[Address, Sequence[PastAttempt]] = field(
+        default_factory=dict
+    )  # where policy asks what came of it
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from holdfast.remediation.core import past_attempts
 from holdfast.remediation.core import records as plain
 from holdfast.remediation.core.guard import Sighted, Sighting
 from holdfast.remediation.core.measurements import Measurement
-from holdfast.remediation.core.past_attempts import AttemptEffect, StateMatch, PastAttempt, Recurrence, CurrentState
+from holdfast.remediation.core.past_attempts import AttemptEffect, CurrentState, PastAttempt, Recurrence, StateMatch
 from holdfast.remediation.core.records import RemediationRecord
 from holdfast.remediation.core.state import AssessmentState
 from holdfast.store.protocol import Store

@@ -42,7 +42,9 @@ def is_wanted(record: RemediationRecord, item: ResolvedResource | str) -> bool:
     return is_change and state.reason is not Reason.SPEC_DRIFT and state.score < item.settings.undo_below
 
 
-async def undo(record: RemediationRecord, item: ResolvedResource | str, store: Store, undoer: CorrectionUndo | None) -> Tried:
+async def undo(
+    record: RemediationRecord, item: ResolvedResource | str, store: Store, undoer: CorrectionUndo | None
+) -> Tried:
     """Take it back, with all the guards of an undo."""
     if record.undo_tries >= MOST_TRIES:
         return Tried(Undo.REFUSED, f"given up after {record.undo_tries} tries: {record.undo_note}")

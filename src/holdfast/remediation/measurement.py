@@ -21,9 +21,9 @@ from holdfast.remediation import repository, target_state
 from holdfast.remediation.core import alerts, health, measurements, metrics, queries
 from holdfast.remediation.core.alerts import Alert, AlertListing, Signal
 from holdfast.remediation.core.guard import Sighting, Unread
-from holdfast.remediation.core.health import ProbeAnswer, Probe
+from holdfast.remediation.core.health import Probe, ProbeAnswer
 from holdfast.remediation.core.measurements import Measurement
-from holdfast.remediation.core.metrics import MetricChange, Series, Skipped, ComparedSpan
+from holdfast.remediation.core.metrics import ComparedSpan, MetricChange, Series, Skipped
 from holdfast.remediation.core.queries import Query, Range
 from holdfast.remediation.core.records import RemediationRecord
 from holdfast.remediation.core.rules import AssessmentRules

@@ -21,7 +21,7 @@ from holdfast.remediation.core.guard import Sighted, Sighting
 from holdfast.remediation.core.past_attempts import PastAttempt
 from holdfast.remediation.core.records import RemediationEnding, RemediationRecord
 from holdfast.remediation.core.rules import AssessmentRules
-from holdfast.remediation.core.state import Execution, AssessmentScope, AssessmentState
+from holdfast.remediation.core.state import AssessmentScope, AssessmentState, Execution
 from holdfast.remediation.core.timing import Windows
 from holdfast.store.governance import CorrectionOutcome
 from holdfast.store.protocol import Store

@@ -17,7 +17,7 @@ from holdfast.model.verdict import Status
 from holdfast.rollouts.core import rendering, requirements
 from holdfast.rollouts.core.group_findings import Breach
 from holdfast.rollouts.core.option1 import Stamp
-from holdfast.rollouts.core.requirements import Supply, Predicate
+from holdfast.rollouts.core.requirements import Predicate, Supply
 from holdfast.rollouts.core.rollout_limits import Health
 from holdfast.rollouts.core.slots import ChildState
 from holdfast.rollouts.core.template_groups import TemplateGroup

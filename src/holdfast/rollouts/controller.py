@@ -35,7 +35,7 @@ from holdfast.rollouts.concurrency import ConcurrencyBudget
 from holdfast.rollouts.core import group_rollouts, group_views, owner_records, rollout_steps, scheduler, template_groups
 from holdfast.rollouts.core.records import OVER, CreateChild, RemoveChild, Rollout, SaveRollout, Step
 from holdfast.rollouts.core.rollout_limits import Amount
-from holdfast.rollouts.core.slots import Child, Grouping, ChildState
+from holdfast.rollouts.core.slots import Child, ChildState, Grouping
 from holdfast.rollouts.core.template_groups import ChildRecord, TemplateGroup
 from holdfast.rollouts.core.templates import Method, Template
 from holdfast.rollouts.preconditions import Guard
@@ -360,7 +360,9 @@ class RolloutController:
                 after = replace(child, state=ChildState.FAILED, note=failed[child.address])
                 event = self.repository.event("child.failed", str(child.address), why=after.note)
             elif child.address in fine and results.serves(group, documents.get(child.address)):
-                after = replace(child, state=ChildState.READY, ready_since=now, note="", findings=(), is_rewriting=False)
+                after = replace(
+                    child, state=ChildState.READY, ready_since=now, note="", findings=(), is_rewriting=False
+                )
                 event = self.repository.event("child.ready", str(child.address), generation=child.generation)
             else:
                 continue

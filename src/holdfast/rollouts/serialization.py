@@ -10,7 +10,7 @@ from holdfast.compare.hash_schemes import StampedHash
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.rollouts.core import template_groups
-from holdfast.rollouts.core.records import SlotFailures, RolloutPhase, Rollout, RolloutTarget
+from holdfast.rollouts.core.records import Rollout, RolloutPhase, RolloutTarget, SlotFailures
 from holdfast.rollouts.core.revisions import HashEpoch, ParentRecord, TemplateRevision
 from holdfast.rollouts.core.slots import ChildState
 from holdfast.rollouts.core.template_findings import FindingKind, TemplateFinding

@@ -13,8 +13,8 @@ from holdfast.reconcile.action_result import ActionOutcome
 from holdfast.reconcile.connections import WritableConnections
 from holdfast.reconcile.rate_limit import RateLimits
 from holdfast.store.protocol import Store
-from holdfast_emulators import virtual_time
 from holdfast.testing.memory import once
+from holdfast_emulators import virtual_time
 from holdfast_emulators.virtual_time import VirtualClock
 from tests.unit.reconcile.fixtures import Bench, declare
 

@@ -16,10 +16,10 @@ from holdfast.reconcile.rate_limit import RateLimits
 from holdfast.reconcile.report import RunReport
 from holdfast.store.governance import Pause
 from holdfast.store.transaction import GovernanceChanges, Transaction
-from holdfast_emulators import virtual_time
-from holdfast_emulators.virtual_time import VirtualClock
 from holdfast.watch.list_scan import ListScanner
 from holdfast.watch.loop import ResyncLoop
+from holdfast_emulators import virtual_time
+from holdfast_emulators.virtual_time import VirtualClock
 from tests.acceptance.promises.projects import Project, project
 from tests.unit.reconcile.fixtures import Bench, declare
 

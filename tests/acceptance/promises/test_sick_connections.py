@@ -26,11 +26,11 @@ from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
 from holdfast.reconcile.write import ResourceWriter
 from holdfast.store.sqlite.store import SqliteStore
-from holdfast_emulators import virtual_time
 from holdfast.testing.memory import MemoryProvider, MemoryService
-from holdfast_emulators.virtual_time import VirtualClock
 from holdfast.watch.list_scan import ListScanner
 from holdfast.watch.loop import ResyncLoop
+from holdfast_emulators import virtual_time
+from holdfast_emulators.virtual_time import VirtualClock
 from tests.unit.reconcile.fixtures import declare
 
 HANGS_SECONDS = 120.0

@@ -7,8 +7,8 @@ import random
 from holdfast.model.confidence import Confidence
 from holdfast.model.read_result import Found
 from holdfast.providers.protocol import SupportsSignature, attribution
-from tests.integration.providers.drift_injector import Damage, RandomDriftInjector
 from holdfast.testing.rest_server import Fault, Shape
+from tests.integration.providers.drift_injector import Damage, RandomDriftInjector
 from tests.integration.providers.rest import widget, with_server
 from tests.unit.providers.running import change
 

@@ -13,8 +13,8 @@ import urllib.request
 import aiohttp
 import pytest
 
-from tests.integration.providers.drift_injector import Damage, RandomDriftInjector
 from holdfast.testing.rest_server import Entry, Fault, RestServer, Shape, Wrong
+from tests.integration.providers.drift_injector import Damage, RandomDriftInjector
 
 
 def with_client(story, shape: Shape | None = None, **options):

@@ -13,8 +13,8 @@ from holdfast.manifests import project as projects
 from holdfast.manifests.validation import InputErrors
 from holdfast.model.address import Address
 from holdfast.policy.budgets import Percent
-from holdfast.rollouts.core.revisions import Unstamped
 from holdfast.rollouts.core.requirements import Asks, Debounce
+from holdfast.rollouts.core.revisions import Unstamped
 from holdfast.rollouts.core.rollout_limits import OnHalt
 from holdfast.rollouts.core.template_findings import FindingKind
 from holdfast.rollouts.core.template_schemes import ListOrder

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.rollouts.core.slots import Child, Grouping, ChildState, fleet_of
+from holdfast.rollouts.core.slots import Child, ChildState, Grouping, fleet_of
 
 CHILDREN = st.builds(
     Child,

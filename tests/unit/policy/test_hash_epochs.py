@@ -11,17 +11,20 @@ from hypothesis import strategies as st
 
 from holdfast.compare import hash_schemes
 from holdfast.compare.hash_schemes import StampedHash
+from holdfast.compat.karpenter import option1
 from holdfast.errors import SchemeError, UnhashableError
 from holdfast.rollouts.core import hash_epochs, revisions, template_findings, template_schemes
 from holdfast.rollouts.core import revisions as revisions_module
-from holdfast.rollouts.core.revisions import Adopted
-from holdfast.rollouts.core.revisions import NotAdopted
-from holdfast.rollouts.core.revisions import Obstacle
-from holdfast.rollouts.core.revisions import Unstamped
-from holdfast.compat.karpenter import option1
-
 from holdfast.rollouts.core.hash_epochs import RecordChange, SyncStanding
-from holdfast.rollouts.core.revisions import ChildOrigin, LiveTemplate, ParentRecord
+from holdfast.rollouts.core.revisions import (
+    Adopted,
+    ChildOrigin,
+    LiveTemplate,
+    NotAdopted,
+    Obstacle,
+    ParentRecord,
+    Unstamped,
+)
 from holdfast.rollouts.core.template_findings import FindingKind, Look
 from holdfast.rollouts.core.template_schemes import FieldPolicy, made
 from tests.unit.policy import test_regimes_checker as checker
@@ -246,7 +249,10 @@ def test_10_to_14_a_change_of_the_schema_rolls_none_of_1000_children_and_writes_
     record = settle(None, before, known=known, schema="v1")
     children = fleet(record, 1000)
     done = steps(record, after, "t/2", known, schema="v2")
-    assert [each.change for each in done] == [RecordChange.ACTIVATE, RecordChange.RECORD]  # on the owner; children are not written
+    assert [each.change for each in done] == [
+        RecordChange.ACTIVATE,
+        RecordChange.RECORD,
+    ]  # on the owner; children are not written
     look = [each for child in children for each in found(done[-1].record, child, known=known)]
     assert template_findings.asks_for_action(look) == ()
     assert {standing(done[-1].record, child, known) for child in children} == {SyncStanding.MATCHING}

@@ -12,13 +12,10 @@ from pathlib import Path
 import pytest
 
 from holdfast.compare import hash_schemes
-from holdfast.compat.karpenter import hashstructure
-from holdfast.model.json import Json
-from holdfast.compat.karpenter import stamps
-from holdfast.compat.karpenter.stamps import EC2_NODE_CLASS
-from holdfast.compat.karpenter.stamps import Hashed
-
+from holdfast.compat.karpenter import hashstructure, stamps
 from holdfast.compat.karpenter.option1 import NODEPOOL
+from holdfast.compat.karpenter.stamps import EC2_NODE_CLASS, Hashed
+from holdfast.model.json import Json
 
 CLASS = {
     "role": "role-1",

@@ -15,7 +15,14 @@ from hypothesis import strategies as st
 from holdfast.policy.budgets import Percent
 from holdfast.policy.windows import Mode, Window
 from holdfast.rollouts.core import records, rollout_limits, rollout_steps, scheduler
-from holdfast.rollouts.core.records import CreateChild, SlotFailures, RolloutPhase, RemoveChild, SaveRollout, RolloutTarget
+from holdfast.rollouts.core.records import (
+    CreateChild,
+    RemoveChild,
+    RolloutPhase,
+    RolloutTarget,
+    SaveRollout,
+    SlotFailures,
+)
 from holdfast.rollouts.core.rollout_limits import Health, OnHalt, Order, RolloutLimits
 from holdfast.rollouts.core.slots import Child, ChildState, fleet_of
 
@@ -216,7 +223,9 @@ def test_either_order_replaces_every_child_once(order):
 
 def test_a_child_that_equals_the_target_is_not_replaced_and_one_without_a_finding_neither():
     children = [Child("a", "a", 2), Child("b", "b", 1, is_exempt=True), Child("c", "c", 1), Child("d", "d", 3)]
-    world = World(children, SIMPLE, rollout=rollout_steps.start("r1", RolloutTarget(2, frozenset({2, 3})), OLD, 0.0)).run()
+    world = World(
+        children, SIMPLE, rollout=rollout_steps.start("r1", RolloutTarget(2, frozenset({2, 3})), OLD, 0.0)
+    ).run()
     assert [step.slot for step in world.created] == ["c"]
 
 

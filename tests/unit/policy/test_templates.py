@@ -15,7 +15,7 @@ from holdfast.model.address import Address
 from holdfast.policy.budgets import Percent
 from holdfast.rollouts.core import dry_run, rendering, rollout_steps, template_schemes, templates
 from holdfast.rollouts.core.records import RolloutTarget
-from holdfast.rollouts.core.requirements import Asks, Supply, Predicate
+from holdfast.rollouts.core.requirements import Asks, Predicate, Supply
 from holdfast.rollouts.core.rollout_limits import Order, RolloutLimits
 from holdfast.rollouts.core.slots import Child
 from holdfast.rollouts.core.template_schemes import ListOrder

@@ -10,8 +10,8 @@ from holdfast.model.resource import Declaration
 from holdfast.policy import dependency_graph
 from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import ResourceSet
+from holdfast.rollouts.controller import RolloutController, RolloutResult
 from holdfast.rollouts.core.rendering import declarations
-from holdfast.rollouts.controller import RolloutResult, RolloutController
 from holdfast.rollouts.core.rollout_limits import RolloutLimits
 from holdfast.rollouts.core.template_groups import TemplateGroup
 from holdfast.rollouts.core.templates import ChildKind, Template

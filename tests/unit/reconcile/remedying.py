@@ -12,8 +12,7 @@ from holdfast.remediation import repository
 from holdfast.remediation.controller import AssessmentController
 from holdfast.remediation.core.alerts import Alert, Signal
 from holdfast.remediation.core.audit_events import Workflow
-from holdfast.remediation.core.metrics import Series
-from holdfast.remediation.core.metrics import Query
+from holdfast.remediation.core.metrics import Query, Series
 from holdfast.remediation.core.records import RemediationEnding, RemediationRecord
 from holdfast.remediation.core.rules import AssessmentRules, TargetRule
 from holdfast.remediation.core.timing import Windows

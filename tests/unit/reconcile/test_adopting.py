@@ -7,14 +7,13 @@ import dataclasses
 
 import pytest
 
+from holdfast.compat.karpenter.option1 import NODEPOOL
+from holdfast.compat.karpenter.stamps import EC2_NODE_CLASS, Hashed
 from holdfast.model.address import Address
 from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.policy.selectors import LabelSelector, Operator, Requirement
 from holdfast.rollouts.core.rendering import declarations
 from holdfast.rollouts.core.revisions import Unstamped
-from holdfast.compat.karpenter.stamps import EC2_NODE_CLASS
-from holdfast.compat.karpenter.stamps import Hashed
-from holdfast.compat.karpenter.option1 import NODEPOOL
 from holdfast.rollouts.core.rollout_limits import RolloutLimits
 from holdfast.rollouts.core.templates import Method, RolloutMode, Stamping, Template
 from tests.unit.policy.test_karpenter_stamps import CLASS

@@ -11,9 +11,9 @@ from holdfast.errors import InputError, Location
 from holdfast.model.address import Address
 from holdfast.model.write_result import WriteError, WriteFailure
 from holdfast.policy.dependency_graph import DEPENDS_ON
-from holdfast.rollouts.core.rendering import declarations
 from holdfast.rollouts.core import group_rollouts
 from holdfast.rollouts.core.records import RolloutPhase
+from holdfast.rollouts.core.rendering import declarations
 from holdfast.rollouts.core.rollout_limits import OnHalt, RolloutLimits
 from holdfast.rollouts.core.templates import FieldClasses, Template
 from tests.unit.reconcile.fixtures import declare

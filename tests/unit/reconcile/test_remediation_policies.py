@@ -16,11 +16,10 @@ from holdfast.remediation import repository
 from holdfast.remediation.attempt_history import account
 from holdfast.remediation.core.alerts import Alert, Signal
 from holdfast.remediation.core.audit_events import Workflow
-from holdfast.remediation.core.state_hash import StateHash
-from holdfast.remediation.core.state_hash import StateUnknown
-from holdfast.remediation.core.past_attempts import AttemptLimits, AttemptEffect, StateMatch
+from holdfast.remediation.core.past_attempts import AttemptEffect, AttemptLimits, StateMatch
 from holdfast.remediation.core.records import RemediationEnding, Undo
 from holdfast.remediation.core.state import AssessmentPhase
+from holdfast.remediation.core.state_hash import StateHash, StateUnknown
 from holdfast.remediation.intake import RemediationRefused
 from holdfast.store.governance import Approval, CorrectionOutcome, Pause
 from holdfast.store.transaction import GovernanceChanges, Transaction

@@ -19,7 +19,7 @@ from holdfast.reconcile.rate_limit import RateLimits as CallLimits
 from holdfast.rollouts.controller import IN_HAND
 from holdfast.rollouts.core import group_rollouts, rollout_steps
 from holdfast.rollouts.core.records import RolloutPhase
-from holdfast.rollouts.core.requirements import Asks, Debounce, Supply, Predicate
+from holdfast.rollouts.core.requirements import Asks, Debounce, Predicate, Supply
 from holdfast.rollouts.core.rollout_limits import RolloutLimits
 from holdfast.rollouts.core.templates import FieldClasses, Method, RolloutMode
 from holdfast.store.governance import Pause

@@ -16,7 +16,7 @@ from holdfast.model.write_result import WriteError, WriteFailure
 from holdfast.policy.selectors import LabelSelector, Operator, Requirement
 from holdfast.rollouts.core import group_rollouts
 from holdfast.rollouts.core.records import RolloutPhase
-from holdfast.rollouts.core.requirements import Asks, Supply, Predicate
+from holdfast.rollouts.core.requirements import Asks, Predicate, Supply
 from holdfast.rollouts.core.rollout_limits import OnHalt, RolloutLimits
 from holdfast.rollouts.core.template_groups import TemplateGroup
 from holdfast.rollouts.core.templates import FieldClasses, HealthGate, Method, RolloutMode

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from holdfast.compat.karpenter.option1 import NODEPOOL
 from holdfast.policy.selectors import LabelSelector, Operator, Requirement
 from holdfast.rollouts import serialization
-from holdfast.rollouts.core.revisions import Unstamped
-from holdfast.compat.karpenter.option1 import NODEPOOL
 from holdfast.rollouts.core.records import RolloutPhase
+from holdfast.rollouts.core.revisions import Unstamped
 from holdfast.rollouts.core.templates import Compatibility, FieldClasses, Method, RolloutMode, Stamping, Template
 from holdfast.store.transaction import RecordChanges, Transaction
 from tests.unit.reconcile.fixtures import declare
@@ -260,7 +260,9 @@ def test_33_random_edits_releases_births_and_crashes_agree_with_the_oracle_throu
     for bits, version, more, crash_at in looks:
         ignored = frozenset((name,) for name in "xfg" if name not in SEEN[version])
         content = dict(zip("xfg", bits, strict=True))
-        wanted = template(content, len(children) + more, mode=RolloutMode.NOTIFY, fields=FieldClasses(behavioural=ignored))
+        wanted = template(
+            content, len(children) + more, mode=RolloutMode.NOTIFY, fields=FieldClasses(behavioural=ignored)
+        )
         if not epochs or epochs[-1][0] != version:
             epochs.append((version, bits if recorded is None else recorded))
         recorded, left = bits, crash_at

@@ -25,7 +25,8 @@ def free_port():
 
 
 @pytest.mark.parametrize(
-    "status, wanted, answer", [(200, 200, ProbeAnswer.PASSED), (503, 200, ProbeAnswer.FAILED), (401, 401, ProbeAnswer.PASSED)]
+    "status, wanted, answer",
+    [(200, 200, ProbeAnswer.PASSED), (503, 200, ProbeAnswer.FAILED), (401, 401, ProbeAnswer.PASSED)],
 )
 def test_http(status, wanted, answer):
     async def main():

@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 from holdfast.model.read_result import Found, NotFound, ReadFailure
 from holdfast.model.write_result import Done, WriteError, WriteFailure
 from holdfast.providers.protocol import Connection, Provider, ReadFailed
-from holdfast_emulators import providers_under_test
 from holdfast.testing.conformance import Subject
 from holdfast.testing.memory import MemoryService
+from holdfast_emulators import providers_under_test
 
 Make = Callable[[Any, MemoryService], Any]
 

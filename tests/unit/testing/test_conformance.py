@@ -15,9 +15,9 @@ import pytest
 from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.path import Selector
 from holdfast.testing import conformance
-from holdfast_emulators import providers_under_test
 from holdfast.testing.conformance import Outcome, Result, ScoreCard, leaf_values, scenario_catalogue
 from holdfast.testing.conformance.engine_process import RealClock
+from holdfast_emulators import providers_under_test
 
 ROOT = Path(__file__).resolve().parents[3]
 PASSED = Result("create", "Thing", Outcome.PASSED, "minimal and full")

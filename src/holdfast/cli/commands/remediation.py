@@ -18,14 +18,18 @@ from holdfast.model.address import Address
 from holdfast.policy import durations
 from holdfast.remediation import attempt_history, controller, repository
 from holdfast.remediation.core.alerts import Signal
-from holdfast.remediation.core.state import EndReason
 from holdfast.remediation.core.audit_events import Workflow
-from holdfast.remediation.core.state_hash import StateUnknown
 from holdfast.remediation.core.records import RemediationEnding, RemediationRecord
+from holdfast.remediation.core.state import EndReason
+from holdfast.remediation.core.state_hash import StateUnknown
 from holdfast.remediation.intake import Announcement, RemediationRefused
 
 _FORMATS = ("table", "json", "yaml")
-_ENDINGS = {"completed": RemediationEnding.COMPLETED, "failed": RemediationEnding.FAILED, "not-executed": RemediationEnding.NOT_EXECUTED}
+_ENDINGS = {
+    "completed": RemediationEnding.COMPLETED,
+    "failed": RemediationEnding.FAILED,
+    "not-executed": RemediationEnding.NOT_EXECUTED,
+}
 
 
 @click.group("remediation")
@@ -284,7 +288,9 @@ def remediations_command(target: str | None, offline: bool, output_: str, **rest
 
 async def _account(session: Session, address: Address, *, offline: bool) -> attempt_history.AttemptHistory:
     if offline:
-        return await attempt_history.account(session.store, str(address), StateUnknown("not looked at"), session.clock.now())
+        return await attempt_history.account(
+            session.store, str(address), StateUnknown("not looked at"), session.clock.now()
+        )
     async with session.world() as world:
         item = await assessment_task.Preparing(session, world).needed(address)
         announcer = assessment_task.announcer(session, world)

@@ -10,14 +10,19 @@ from holdfast.cli.render.times import ago
 from holdfast.reconcile.action_result import ActionOutcome
 from holdfast.reconcile.report import RunReport
 from holdfast.remediation import own_corrections
-from holdfast.remediation.attempt_history import AttemptHistory, AssessedAttempt
-from holdfast.remediation.core.state_hash import StateHash
+from holdfast.remediation.attempt_history import AssessedAttempt, AttemptHistory
 from holdfast.remediation.core.past_attempts import AttemptEffect, StateMatch
 from holdfast.remediation.core.records import RemediationRecord, Undo
 from holdfast.remediation.core.state import AssessmentPhase, AssessmentState
+from holdfast.remediation.core.state_hash import StateHash
 
 _HASH = re.compile(r"sha256:[0-9a-f]{64}")
-_COLOUR = {AttemptEffect.GOOD: "green", AttemptEffect.MODERATE: "yellow", AttemptEffect.POOR: "red", AttemptEffect.NOT_HELD: "magenta"}
+_COLOUR = {
+    AttemptEffect.GOOD: "green",
+    AttemptEffect.MODERATE: "yellow",
+    AttemptEffect.POOR: "red",
+    AttemptEffect.NOT_HELD: "magenta",
+}
 _MATCH = {
     StateMatch.BEFORE: "the target is back in the state it found",
     StateMatch.AFTER: "the target is in the state it left",

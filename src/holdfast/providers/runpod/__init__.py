@@ -16,9 +16,18 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from holdfast.providers.runpod.resources.endpoints import CpuServerlessEndpoint
+    from holdfast.providers.runpod.hashing import EnvPolicy
     from holdfast.providers.runpod.resources.deployable import DeployableResource
     from holdfast.providers.runpod.resources.endpoint_fields import Effect
+    from holdfast.providers.runpod.resources.endpoints import (
+        CpuLiveLoadBalancer,
+        CpuLiveServerless,
+        CpuLoadBalancerSlsResource,
+        CpuServerlessEndpoint,
+        LiveLoadBalancer,
+        LiveServerless,
+        LoadBalancerSlsResource,
+    )
     from holdfast.providers.runpod.resources.enums import (
         CpuInstanceType,
         CudaVersion,
@@ -28,14 +37,6 @@ if TYPE_CHECKING:
         ServerlessScalerType,
         ServerlessType,
     )
-    from holdfast.providers.runpod.hashing import EnvPolicy
-    from holdfast.providers.runpod.resources.endpoints import (
-        CpuLiveLoadBalancer,
-        CpuLiveServerless,
-        LiveLoadBalancer,
-        LiveServerless,
-    )
-    from holdfast.providers.runpod.resources.endpoints import CpuLoadBalancerSlsResource, LoadBalancerSlsResource
     from holdfast.providers.runpod.resources.serverless import ServerlessEndpoint, ServerlessResource
     from holdfast.providers.runpod.resources.template import KeyValuePair, PodTemplate
     from holdfast.providers.runpod.resources.volume import NetworkVolume

@@ -17,11 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from holdfast.model.json import Json
 from holdfast.providers.runpod import hashing
-from holdfast.providers.runpod.resources import datacenters
-from holdfast.providers.runpod.resources import endpoint_fields
-from holdfast.providers.runpod.resources import gpus
-from holdfast.providers.runpod.resources.enums import CudaVersion
 from holdfast.providers.runpod.hashing import EnvPolicy
+from holdfast.providers.runpod.resources import datacenters, endpoint_fields, gpus
+from holdfast.providers.runpod.resources.enums import CudaVersion
 
 if TYPE_CHECKING:
     from holdfast.providers.runpod.resources.serverless import ServerlessResource

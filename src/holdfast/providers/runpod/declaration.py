@@ -16,16 +16,16 @@ from holdfast.errors import InputError
 from holdfast.model.json import Json
 from holdfast.model.resource_spec import Outline, SpecContext
 from holdfast.providers.runpod import documents, hashing, kinds, rules
+from holdfast.providers.runpod.hashing import EnvPolicy
 from holdfast.providers.runpod.resources import gpus
 from holdfast.providers.runpod.resources.endpoint_fields import Family
 from holdfast.providers.runpod.resources.enums import ServerlessScalerType, ServerlessType
-from holdfast.providers.runpod.hashing import EnvPolicy
 from holdfast.providers.runpod.resources.template import DEFAULT_DISK_GB, PodTemplate
 from holdfast.providers.runpod.resources.volume import NetworkVolume
 
 if TYPE_CHECKING:
-    from holdfast.providers.runpod.resources.deployable import DeployableResource
     from holdfast.providers.runpod.resources.base import BaseResource
+    from holdfast.providers.runpod.resources.deployable import DeployableResource
     from holdfast.providers.runpod.resources.serverless import ServerlessResource
 
 CLASS: Final = "runpod.holdfast.dev/class"

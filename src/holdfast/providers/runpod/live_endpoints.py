@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from holdfast.providers.runpod.resources.endpoints import CpuServerlessEndpoint
-from holdfast.providers.runpod.resources.endpoints import CpuLoadBalancerSlsResource, LoadBalancerSlsResource
+from holdfast.providers.runpod.resources.endpoints import (
+    CpuLoadBalancerSlsResource,
+    CpuServerlessEndpoint,
+    LoadBalancerSlsResource,
+)
 from holdfast.providers.runpod.resources.serverless import ServerlessEndpoint
 
 

@@ -8,12 +8,18 @@ from pydantic import field_validator
 from pydantic_core.core_schema import ValidationInfo
 
 from holdfast.model.json import Json
-from holdfast.providers.runpod.resources.endpoints import without_gpus
+from holdfast.providers.runpod.resources.base import is_from_server
 from holdfast.providers.runpod.resources.deployable import balanced_url
 from holdfast.providers.runpod.resources.endpoint_fields import Family
+from holdfast.providers.runpod.resources.endpoints import without_gpus
 from holdfast.providers.runpod.resources.enums import CpuInstanceType, ServerlessScalerType, ServerlessType
-from holdfast.providers.runpod.resources.base import is_from_server
-from holdfast.providers.runpod.resources.serverless import GpuWord, InstanceWord, ScalerWord, ServerlessResource, TypeWord
+from holdfast.providers.runpod.resources.serverless import (
+    GpuWord,
+    InstanceWord,
+    ScalerWord,
+    ServerlessResource,
+    TypeWord,
+)
 
 
 class LoadBalancerSlsResource(ServerlessResource):

@@ -11,8 +11,8 @@ from typing import Final
 
 from holdfast.model.json import Json
 from holdfast.providers.runpod import documents
-from holdfast.providers.runpod.resources import gpus
 from holdfast.providers.runpod.documents import Document
+from holdfast.providers.runpod.resources import gpus
 
 DEFAULTS: Final[Mapping[str, Json]] = {
     "env": {},

@@ -6,11 +6,10 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from holdfast.model.json import Json
-from holdfast.providers.runpod.resources import datacenters
-from holdfast.providers.runpod.resources import gpus
+from holdfast.providers.runpod.resources import datacenters, gpus
+from holdfast.providers.runpod.resources.base import did_you_mean
 from holdfast.providers.runpod.resources.endpoint_fields import Family
 from holdfast.providers.runpod.resources.enums import ServerlessScalerType, ServerlessType
-from holdfast.providers.runpod.resources.base import did_you_mean
 from holdfast.providers.runpod.resources.template import DEFAULT_DISK_GB
 
 if TYPE_CHECKING:

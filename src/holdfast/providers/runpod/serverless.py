@@ -15,11 +15,10 @@ from pydantic_core.core_schema import ValidationInfo
 
 from holdfast.model.json import Json
 from holdfast.providers.runpod import config_diff, rules
-from holdfast.providers.runpod.resources import config
-from holdfast.providers.runpod.resources import datacenters
-from holdfast.providers.runpod.resources import endpoint_fields
 from holdfast.providers.runpod.flash import dump as flash_dump
-from holdfast.providers.runpod.resources import gpus
+from holdfast.providers.runpod.hashing import DEFAULT_KEY
+from holdfast.providers.runpod.resources import config, datacenters, endpoint_fields, gpus
+from holdfast.providers.runpod.resources.base import is_from_server
 from holdfast.providers.runpod.resources.deployable import DeployableResource
 from holdfast.providers.runpod.resources.endpoint_fields import Effect, Family
 from holdfast.providers.runpod.resources.enums import (
@@ -31,8 +30,6 @@ from holdfast.providers.runpod.resources.enums import (
     ServerlessScalerType,
     ServerlessType,
 )
-from holdfast.providers.runpod.hashing import DEFAULT_KEY
-from holdfast.providers.runpod.resources.base import is_from_server
 from holdfast.providers.runpod.resources.template import PodTemplate
 from holdfast.providers.runpod.resources.volume import NetworkVolume
 

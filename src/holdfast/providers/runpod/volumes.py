@@ -10,11 +10,11 @@ from pydantic import Field, field_serializer, field_validator, model_validator
 from pydantic_core.core_schema import ValidationInfo
 
 from holdfast.model.json import Json
+from holdfast.providers.runpod.hashing import DEFAULT_KEY
 from holdfast.providers.runpod.resources import datacenters
+from holdfast.providers.runpod.resources.base import is_from_server
 from holdfast.providers.runpod.resources.deployable import DeployableResource, storage_url
 from holdfast.providers.runpod.resources.enums import DataCenter
-from holdfast.providers.runpod.hashing import DEFAULT_KEY
-from holdfast.providers.runpod.resources.base import is_from_server
 
 
 class NetworkVolume(DeployableResource):

@@ -55,7 +55,9 @@ class ComparedSpan:
     window: float = WINDOW
 
 
-def compare(name: str, answer: Sequence[Series] | None, span: ComparedSpan, *, lower_is_better: bool) -> MetricChange | Skipped:
+def compare(
+    name: str, answer: Sequence[Series] | None, span: ComparedSpan, *, lower_is_better: bool
+) -> MetricChange | Skipped:
     """Compare the one series of an answer with itself; None for a query that failed."""
     if answer is None:
         return Skipped(name, "the query failed")

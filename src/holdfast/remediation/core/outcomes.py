@@ -10,7 +10,12 @@ from holdfast.remediation.core import scoring
 from holdfast.remediation.core import state as states
 from holdfast.remediation.core.end_reasons import Flags, Progress, Reason
 from holdfast.remediation.core.measurements import Measurement
-from holdfast.remediation.core.state import AssessmentCondition, AssessmentConditionType, AssessmentPhase, AssessmentState
+from holdfast.remediation.core.state import (
+    AssessmentCondition,
+    AssessmentConditionType,
+    AssessmentPhase,
+    AssessmentState,
+)
 
 
 def is_decaying(state: AssessmentState) -> bool:
@@ -71,7 +76,9 @@ def completed(state: AssessmentState, reason: Reason, message: str, now: float) 
         completed_at=now,
         message=message,
     )
-    complete = AssessmentCondition(AssessmentConditionType.ASSESSMENT_COMPLETE, Truth.TRUE, _COMPLETE_REASONS[reason], message, now)
+    complete = AssessmentCondition(
+        AssessmentConditionType.ASSESSMENT_COMPLETE, Truth.TRUE, _COMPLETE_REASONS[reason], message, now
+    )
     if not is_decaying(state):
         return states.stating(new, (complete,))
     ended = "SpecDrifted" if reason is Reason.SPEC_DRIFT else "DecayTimeout"
@@ -81,5 +88,7 @@ def completed(state: AssessmentState, reason: Reason, message: str, now: float) 
 def failed(state: AssessmentState, message: str, now: float) -> AssessmentState:
     """End an assessment that could never have been one."""
     new = replace(state, phase=AssessmentPhase.FAILED, completed_at=now, message=message)
-    invalid = AssessmentCondition(AssessmentConditionType.ASSESSMENT_COMPLETE, Truth.FALSE, "ValidationFailed", message, now)
+    invalid = AssessmentCondition(
+        AssessmentConditionType.ASSESSMENT_COMPLETE, Truth.FALSE, "ValidationFailed", message, now
+    )
     return states.stating(new, (invalid,))

@@ -51,7 +51,9 @@ def effect(past: PastAttempt) -> AttemptEffect:
         return AttemptEffect.NOT_HELD
     if past.score is None:
         return AttemptEffect.UNKNOWN
-    return AttemptEffect.GOOD if past.score >= 0.7 else AttemptEffect.MODERATE if past.score >= 0.4 else AttemptEffect.POOR
+    return (
+        AttemptEffect.GOOD if past.score >= 0.7 else AttemptEffect.MODERATE if past.score >= 0.4 else AttemptEffect.POOR
+    )
 
 
 class StateMatch(Enum):
@@ -87,7 +89,9 @@ class CurrentState:
     now: float
 
 
-def record(past: Iterable[PastAttempt], today: CurrentState, recent: float = 86_400.0, oldest: float = REMEMBERED) -> AttemptRecord:
+def record(
+    past: Iterable[PastAttempt], today: CurrentState, recent: float = 86_400.0, oldest: float = REMEMBERED
+) -> AttemptRecord:
     """Select what happened to this very target in this very state; another target with the same spec is another."""
     ours = [
         one
@@ -144,7 +148,9 @@ def follow_up(past: PastAttempt, others: Iterable[PastAttempt]) -> PastAttempt |
     """Return the remediation that one which did not hold led to: the first later one that began where it was left."""
     left = {past.post_hash, past.drifted_hash} - {None}
     later = (one for one in _in_order(others) if one.at > past.at and one.target == past.target)
-    return next((one for one in later if one.pre_hash in left), None) if effect(past) is AttemptEffect.NOT_HELD else None
+    return (
+        next((one for one in later if one.pre_hash in left), None) if effect(past) is AttemptEffect.NOT_HELD else None
+    )
 
 
 @dataclass(frozen=True, slots=True)

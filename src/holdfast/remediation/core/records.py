@@ -15,7 +15,7 @@ from holdfast.remediation.core.end_reasons import Reason
 from holdfast.remediation.core.events import Event, EventType, Workflow
 from holdfast.remediation.core.guard import Sighted
 from holdfast.remediation.core.past_attempts import PastAttempt
-from holdfast.remediation.core.state import Execution, AssessmentPhase, Remediation, AssessmentState
+from holdfast.remediation.core.state import AssessmentPhase, AssessmentState, Execution, Remediation
 
 
 class RemediationSource(StrEnum):

@@ -8,7 +8,6 @@ from enum import Enum, StrEnum
 
 from holdfast.model.condition import Truth
 from holdfast.remediation.core import timing
-from holdfast.remediation.core.end_reasons import Reason
 from holdfast.remediation.core.guard import Sighted
 from holdfast.remediation.core.measurements import Measurement
 from holdfast.remediation.core.timing import Timing, Windows

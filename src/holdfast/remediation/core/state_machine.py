@@ -25,7 +25,13 @@ from holdfast.remediation.core.end_reasons import Flags
 from holdfast.remediation.core.events import Event
 from holdfast.remediation.core.guard import Sighted, Sighting, Unread
 from holdfast.remediation.core.measurements import Measurement
-from holdfast.remediation.core.state import AssessmentCondition, AssessmentConditionType, Execution, AssessmentPhase, AssessmentState
+from holdfast.remediation.core.state import (
+    AssessmentCondition,
+    AssessmentConditionType,
+    AssessmentPhase,
+    AssessmentState,
+    Execution,
+)
 from holdfast.remediation.core.timing import AssessmentWindow
 
 
@@ -108,7 +114,11 @@ def opening(state: AssessmentState, now: float) -> tuple[AssessmentState, Wants]
 
 
 def _wanting(
-    old: AssessmentState, new: AssessmentState, now: float, asks: tuple[Ask, ...] = (), facts: AssessmentFacts | None = None
+    old: AssessmentState,
+    new: AssessmentState,
+    now: float,
+    asks: tuple[Ask, ...] = (),
+    facts: AssessmentFacts | None = None,
 ) -> tuple[AssessmentState, Wants]:
     sleeps = not asks and not new.phase.is_terminal
     wake_at = _wake_at(new, facts or AssessmentFacts(), now) if sleeps else None
@@ -239,7 +249,9 @@ def _is_never_executed(state: AssessmentState, facts: AssessmentFacts) -> bool:
     return facts.execution is Execution.NOT_STARTED and state.phase is AssessmentPhase.ASSESSING
 
 
-def _ended(state: AssessmentState, facts: AssessmentFacts, now: float, *, is_past_deadline: bool = False) -> AssessmentState:
+def _ended(
+    state: AssessmentState, facts: AssessmentFacts, now: float, *, is_past_deadline: bool = False
+) -> AssessmentState:
     """Complete the assessment if there is a reason to."""
     if state.phase is not AssessmentPhase.ASSESSING:
         return state

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import aiohttp
 
-from holdfast.remediation.core.health import ProbeAnswer, Probe
+from holdfast.remediation.core.health import Probe, ProbeAnswer
 from holdfast.remediation.core.rules import CommandProbe, HttpProbe, ProbeSpec, TcpProbe
 
 

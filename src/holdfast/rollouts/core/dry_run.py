@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from holdfast.rollouts.core import rollout_steps
-from holdfast.rollouts.core.records import OVER, CreateChild, RolloutPhase, RemoveChild, Rollout, SaveRollout, Step
+from holdfast.rollouts.core.records import OVER, CreateChild, RemoveChild, Rollout, RolloutPhase, SaveRollout, Step
 from holdfast.rollouts.core.rollout_limits import Health, RolloutLimits
 from holdfast.rollouts.core.slots import Child, ChildState
 
@@ -36,7 +36,10 @@ def preview(rollout: Rollout, children: Iterable[Child], limits: RolloutLimits, 
     children = list(children)
     now = max([now, rollout.well_since or now, *(each.ready_since for each in children)])  # nothing is still to come
     paper = _Paper(
-        rollout if rollout.phase not in {RolloutPhase.PAUSED, RolloutPhase.HALTED} else rollout_steps.resume(rollout, now), now
+        rollout
+        if rollout.phase not in {RolloutPhase.PAUSED, RolloutPhase.HALTED}
+        else rollout_steps.resume(rollout, now),
+        now,
     )
     paper.take(children)
     wait = max(1.0, limits.soak, limits.min_ready)

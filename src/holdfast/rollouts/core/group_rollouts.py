@@ -19,7 +19,7 @@ from holdfast.rollouts.core import (
 )
 from holdfast.rollouts.core.adoption import Adopted
 from holdfast.rollouts.core.option1 import Stamp
-from holdfast.rollouts.core.records import OVER, CreateChild, RolloutPhase, RemoveChild, Rollout, RolloutTarget
+from holdfast.rollouts.core.records import OVER, CreateChild, RemoveChild, Rollout, RolloutPhase, RolloutTarget
 from holdfast.rollouts.core.slots import ChildState
 from holdfast.rollouts.core.template_groups import ChildRecord, OwnerRevision, RolloutRecord, TemplateGroup
 from holdfast.rollouts.core.templates import Method
@@ -125,7 +125,9 @@ def begun(group: TemplateGroup, now: float) -> tuple[RolloutRecord | None, Rollo
     return None, fresh(group, template_groups.accepts(group, group.current.number), _good(group), now)
 
 
-def fresh(group: TemplateGroup, target: RolloutTarget, previous: RolloutTarget | None, now: float, who: str = "") -> RolloutRecord:
+def fresh(
+    group: TemplateGroup, target: RolloutTarget, previous: RolloutTarget | None, now: float, who: str = ""
+) -> RolloutRecord:
     """Return a rollout that has not begun."""
     number = 1 if group.rollout is None else group.rollout.number + 1
     return RolloutRecord(number, target.revision, rollout_steps.start(_id(number), target, previous, now), who)
@@ -317,7 +319,9 @@ def withdrawn(child: ChildRecord, now: float) -> ChildRecord | None:
 def gone(group: TemplateGroup, child: ChildRecord, at: Places, now: float) -> ChildRecord | None:
     """Return what is left of a child that was removed: the place it leaves empty, or nothing."""
     if _rewrites(group, child):
-        return dataclasses.replace(child, state=ChildState.READY, ready_since=now, made_by="", attempt=0, is_rewriting=False)
+        return dataclasses.replace(
+            child, state=ChildState.READY, ready_since=now, made_by="", attempt=0, is_rewriting=False
+        )
     others = [each for each in at.get(child.slot, ()) if each.address != child.address]
     if others or not group_views.is_wanted(group, child.slot):
         return None

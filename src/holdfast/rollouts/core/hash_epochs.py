@@ -200,7 +200,9 @@ def _judges(regime: HashEpoch, born_regime: int) -> bool:
     return regime.index >= born_regime
 
 
-def _matches(one: TemplateRevision | None, other: TemplateRevision | None, scheme_id: str, known: Schemes) -> bool | None:
+def _matches(
+    one: TemplateRevision | None, other: TemplateRevision | None, scheme_id: str, known: Schemes
+) -> bool | None:
     mine = _digests(one, scheme_id, known)
     theirs = _digests(other, scheme_id, known)
     return None if mine is None or theirs is None else mine.matches(theirs)

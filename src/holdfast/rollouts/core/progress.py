@@ -7,9 +7,9 @@ import dataclasses
 from holdfast.policy import windows
 from holdfast.policy.write_reasons import WriteReason
 from holdfast.rollouts.core import records, rollout_limits
-from holdfast.rollouts.core.records import BEGINNING, SlotFailures, RolloutPhase, Rollout, RolloutTarget
+from holdfast.rollouts.core.records import BEGINNING, Rollout, RolloutPhase, RolloutTarget, SlotFailures
 from holdfast.rollouts.core.rollout_limits import Health, OnHalt, RolloutLimits
-from holdfast.rollouts.core.slots import SlotSet, ChildState
+from holdfast.rollouts.core.slots import ChildState, SlotSet
 
 
 def advanced(rollout: Rollout, fleet: SlotSet, limits: RolloutLimits, now: float) -> Rollout:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from holdfast.rollouts.core.slots import Child, Slot, SlotSet, ChildState
+from holdfast.rollouts.core.slots import Child, ChildState, Slot, SlotSet
 
 
 class RolloutPhase(StrEnum):

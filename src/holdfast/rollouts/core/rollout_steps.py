@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator
 from holdfast.policy import windows
 from holdfast.policy.write_reasons import WriteReason
 from holdfast.rollouts.core import progress, records, rollout_limits, scheduler
-from holdfast.rollouts.core.records import BEGINNING, OVER, RolloutPhase, Rollout, SaveRollout, Step, RolloutTarget
+from holdfast.rollouts.core.records import BEGINNING, OVER, Rollout, RolloutPhase, RolloutTarget, SaveRollout, Step
 from holdfast.rollouts.core.rollout_limits import Health, Order, RolloutLimits
 from holdfast.rollouts.core.slots import Child, Grouping, SlotSet, fleet_of
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from holdfast.rollouts.core import records, rollout_limits
-from holdfast.rollouts.core.records import CreateChild, SlotFailures, RemoveChild, Rollout, Step
+from holdfast.rollouts.core.records import CreateChild, RemoveChild, Rollout, SlotFailures, Step
 from holdfast.rollouts.core.rollout_limits import Order, RolloutLimits
-from holdfast.rollouts.core.slots import Child, Slot, SlotSet, ChildState
+from holdfast.rollouts.core.slots import Child, ChildState, Slot, SlotSet
 
 RETRY_JITTER: Final = 0.1  # of the wait, at most
 
@@ -41,7 +41,9 @@ def working(rollout: Rollout, fleet: SlotSet) -> set[str]:
     return {slot.name for slot in records.at_work(rollout, fleet) if slot.living}
 
 
-def finishing(rollout: Rollout, fleet: SlotSet, limits: RolloutLimits, now: float, left: SlotAllowance) -> Iterator[Step]:
+def finishing(
+    rollout: Rollout, fleet: SlotSet, limits: RolloutLimits, now: float, left: SlotAllowance
+) -> Iterator[Step]:
     """Yield what finishes the slots that something was begun in; needs no room, because that was taken then.
 
     Only a turn among all templates is given away while a place is empty, and has to be had once more to fill it.
@@ -67,7 +69,9 @@ def _swap(rollout: Rollout, slot: Slot, limits: RolloutLimits, now: float) -> It
     """Remove what is too much in a slot, never the last child that is ready."""
     staying = [child for child in slot.living if child.state is not ChildState.REMOVING]
     wanted = [child for child in staying if child.revision in rollout.target.accepts]
-    ripe = [child for child in wanted if child.state is ChildState.READY and now - child.ready_since >= limits.min_ready]
+    ripe = [
+        child for child in wanted if child.state is ChildState.READY and now - child.ready_since >= limits.min_ready
+    ]
     if ripe:
         yield from (_remove(child, "it is replaced") for child in staying if child is not ripe[0])
     elif not wanted and len(staying) > 1:
@@ -168,7 +172,9 @@ def _zones(rollout: Rollout, fleet: SlotSet, limits: RolloutLimits) -> _Zones | 
     return _Zones(free, Counter(_zone(slot) for slot in fleet.slots if slot.is_quiet and not slot.is_available))
 
 
-def beginning(rollout: Rollout, fleet: SlotSet, limits: RolloutLimits, now: float, left: SlotAllowance) -> Iterator[Step]:
+def beginning(
+    rollout: Rollout, fleet: SlotSet, limits: RolloutLimits, now: float, left: SlotAllowance
+) -> Iterator[Step]:
     """Yield the beginnings that fit into the limits, in the order of who is to go first."""
     room = _room(rollout, fleet, limits, left)
     if not room.is_left():

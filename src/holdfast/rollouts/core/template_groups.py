@@ -14,7 +14,7 @@ from holdfast.compare.hash_schemes import StampedHash
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.rollouts.core import hash_epochs, revisions, templates
-from holdfast.rollouts.core.records import OVER, RolloutPhase, Rollout, RolloutTarget
+from holdfast.rollouts.core.records import OVER, Rollout, RolloutPhase, RolloutTarget
 from holdfast.rollouts.core.revisions import ChildOrigin, ParentRecord
 from holdfast.rollouts.core.slots import ChildState
 from holdfast.rollouts.core.template_findings import TemplateFinding

@@ -14,9 +14,9 @@ from holdfast.providers.azure.provider import AzureProvider
 from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.store.sqlite.store import SqliteStore
 from holdfast_emulators import virtual_time
-from holdfast_emulators.virtual_time import VirtualClock
 from holdfast_emulators.azure import Computed, Etag, Fault, Fill, Limits, Operation, Operations, Script, Wrong
 from holdfast_emulators.azure.transport import ArmTransport
+from holdfast_emulators.virtual_time import VirtualClock
 from tests.integration.providers.azure.estate import WIDGET, Estate, logged, run, widget
 
 SLOW = Operations(create=Operation("async", 201, seconds=120), update=Operation("async", 202, seconds=120))

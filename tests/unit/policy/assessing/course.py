@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from holdfast.remediation.core import state, state_machine
-from holdfast.remediation.core import scoring
-from holdfast.remediation.core.scoring import Measurement
+from holdfast.remediation.core import scoring, state, state_machine
 from holdfast.remediation.core.audit_events import RemediationEvent
-from holdfast.remediation.core.state_hash import StateHash
-from holdfast.remediation.core.state_hash import StateReading
-
-from holdfast.remediation.core.state import Execution, AssessmentPhase, Remediation, AssessmentScope, AssessmentState
+from holdfast.remediation.core.scoring import Measurement
+from holdfast.remediation.core.state import AssessmentPhase, AssessmentScope, AssessmentState, Execution, Remediation
+from holdfast.remediation.core.state_hash import StateHash, StateReading
 from holdfast.remediation.core.state_machine import Ask, AssessmentFacts
 from holdfast.remediation.core.timing import Windows
 

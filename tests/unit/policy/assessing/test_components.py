@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 
 from holdfast.errors import InputError
 from holdfast.model.health import Container, Pod, Workload
-from holdfast.remediation.core import alerts, health, metrics
-from holdfast.remediation.core import scoring
+from holdfast.remediation.core import alerts, health, metrics, scoring
 from holdfast.remediation.core import metrics as metrics_module
 from holdfast.remediation.core.alerts import Alert, AlertListing, Signal
-from holdfast.remediation.core.health import ProbeAnswer, Probe
-from holdfast.remediation.core.metrics import MetricChange, Series, Skipped, ComparedSpan
+from holdfast.remediation.core.health import Probe, ProbeAnswer
+from holdfast.remediation.core.metrics import ComparedSpan, MetricChange, Series, Skipped
 
 # --- health ----------------------------------------------------------------------------------------------------------
 
@@ -157,7 +156,11 @@ def test_an_escaped_value_reads_back_as_itself(value):
 
 
 def test_every_query_aggregates_to_one_series():
-    asked = [*metrics_module.for_workload({"namespace": "p"}), *metrics_module.for_node("n"), *metrics_module.for_volume("v")]
+    asked = [
+        *metrics_module.for_workload({"namespace": "p"}),
+        *metrics_module.for_node("n"),
+        *metrics_module.for_volume("v"),
+    ]
     assert len({query.name for query in asked}) == len(asked) == 10
     for query in asked:
         assert query.expression.startswith(("sum(", "max(", "1000 * histogram_quantile(0.95, sum by (le) ("))

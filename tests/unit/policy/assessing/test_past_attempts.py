@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from holdfast.remediation.core import past_attempts
+from holdfast.remediation.core.past_attempts import AttemptEffect, CurrentState, PastAttempt, Recurrence, StateMatch
 from holdfast.remediation.core.state import EndReason
-from holdfast.remediation.core.past_attempts import AttemptEffect, StateMatch, PastAttempt, Recurrence, CurrentState
 
 NOW = 10_000_000.0
 DAY = 86_400.0

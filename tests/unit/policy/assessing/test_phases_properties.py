@@ -6,14 +6,10 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.remediation.core import state, state_machine, trail
-from holdfast.remediation.core import scoring
-from holdfast.remediation.core.state import EndReason
+from holdfast.remediation.core import scoring, state, state_machine, trail
 from holdfast.remediation.core.audit_events import RemediationEvent
-from holdfast.remediation.core.state_hash import NO_TARGET
-from holdfast.remediation.core.state_hash import StateHash
-from holdfast.remediation.core.state_hash import StateUnknown
-from holdfast.remediation.core.state import Execution, AssessmentPhase, AssessmentScope, AssessmentState
+from holdfast.remediation.core.state import AssessmentPhase, AssessmentScope, AssessmentState, EndReason, Execution
+from holdfast.remediation.core.state_hash import NO_TARGET, StateHash, StateUnknown
 from holdfast.remediation.core.state_machine import Ask, AssessmentFacts, Wants
 from holdfast.remediation.core.timing import Windows
 from tests.unit.policy.assessing.course import CREATED, OTHER, POST, REMEDIATION, Course, World

@@ -7,14 +7,15 @@ import pytest
 from holdfast.compare import go_json, hash_schemes
 from holdfast.compat.kubernaut.fingerprint import ConfigMapData, configmap_references, resource_fingerprint
 from holdfast.model.condition import Truth
-from holdfast.remediation.core import state_machine, timing, trail
-from holdfast.remediation.core import state_hash
-from holdfast.remediation.core.state_hash import NO_TARGET
-from holdfast.remediation.core.state_hash import StateHash
-from holdfast.remediation.core.state_hash import StateUnknown
-from holdfast.remediation.core.state import EndReason
-
-from holdfast.remediation.core.state import AssessmentConditionType, Execution, AssessmentPhase, AssessmentScope
+from holdfast.remediation.core import state_hash, state_machine, timing, trail
+from holdfast.remediation.core.state import (
+    AssessmentConditionType,
+    AssessmentPhase,
+    AssessmentScope,
+    EndReason,
+    Execution,
+)
+from holdfast.remediation.core.state_hash import NO_TARGET, StateHash, StateUnknown
 from holdfast.remediation.core.state_machine import Ask, AssessmentFacts, Wants
 from holdfast.remediation.core.timing import AssessmentWindow, Windows
 from tests.unit.policy.assessing.course import (
@@ -246,7 +247,10 @@ def test_17_18_the_hash_before_is_information_and_never_drift(pre, match):
 def test_21_a_completed_assessment_looked_at_again_does_nothing():
     course = Course()
     done = course.finish()
-    assert state_machine.step(done, AssessmentFacts(target=StateHash(OTHER), alerts=FIRING), course.now + 1) == (done, Wants())
+    assert state_machine.step(done, AssessmentFacts(target=StateHash(OTHER), alerts=FIRING), course.now + 1) == (
+        done,
+        Wants(),
+    )
 
 
 def test_22_a_restart_between_hash_and_alert_goes_on_where_it_was():
@@ -281,7 +285,12 @@ def test_24_a_hash_made_in_another_way_is_incomparable_and_no_drift(other):
 
 def test_25_each_boundary_belongs_to_what_begins_with_it():
     planned = timing.plan(0.0, Windows())
-    table = [(299.999, AssessmentWindow.STABILISING), (300.0, AssessmentWindow.ACTIVE), (1799.999, AssessmentWindow.ACTIVE), (1800.0, AssessmentWindow.EXPIRED)]
+    table = [
+        (299.999, AssessmentWindow.STABILISING),
+        (300.0, AssessmentWindow.ACTIVE),
+        (1799.999, AssessmentWindow.ACTIVE),
+        (1800.0, AssessmentWindow.EXPIRED),
+    ]
     assert [(at, timing.window(planned, at)) for at, _ in table] == table
 
 
@@ -353,9 +362,9 @@ def test_what_still_propagates_is_not_confirmed_by_an_early_read():
 
 
 def test_no_baseline_is_taken_after_the_deadline():
-    late = state_machine.step(Course(execution=Execution.COMPLETED).state, AssessmentFacts(target=StateHash(POST)), CREATED + 1800)[
-        0
-    ]
+    late = state_machine.step(
+        Course(execution=Execution.COMPLETED).state, AssessmentFacts(target=StateHash(POST)), CREATED + 1800
+    )[0]
     assert (late.reason, late.baseline) == (EndReason.EXPIRED, None)
 
 

@@ -11,17 +11,10 @@ from hypothesis import strategies as st
 
 from holdfast.errors import InputError
 from holdfast.model.json import Json
-from holdfast.remediation.core import scoring, state, trail
-from holdfast.remediation.core import audit_events
-from holdfast.remediation.core.audit_events import RemediationEvent
-from holdfast.remediation.core.audit_events import EventType
-from holdfast.remediation.core.audit_events import Workflow
+from holdfast.remediation.core import audit_events, scoring, state, trail
 from holdfast.remediation.core import state as state_module
-from holdfast.remediation.core.state import Flags
-from holdfast.remediation.core.state import Progress
-from holdfast.remediation.core.state import EndReason
-
-
+from holdfast.remediation.core.audit_events import EventType, RemediationEvent, Workflow
+from holdfast.remediation.core.state import EndReason, Flags, Progress
 from holdfast.remediation.core.timing import Windows
 from tests.unit.policy.assessing.course import CREATED, PRE, REMEDIATION
 

@@ -14,9 +14,8 @@ from holdfast.errors import UnhashableError
 from holdfast.model.absent import ABSENT
 from holdfast.remediation.core import state, state_hash, state_machine
 from holdfast.remediation.core import state_hash as state_hash_module
-from holdfast.remediation.core.state_hash import StateHash
-
 from holdfast.remediation.core.state import AssessmentConditionType, Execution
+from holdfast.remediation.core.state_hash import StateHash
 from holdfast.remediation.core.timing import Windows
 from tests.unit.policy.assessing.course import CREATED, POST, REMEDIATION
 

@@ -105,9 +105,9 @@ def test_the_platforms_habits_are_told_from_documents_alone(wanted, now, seen):
 
 def test_a_volume_has_no_habits_and_what_is_absent_has_none():
     async def story(desk):
-        return desk.reader.platform_changes("NetworkVolume", {"workersMax": 5}, {"workersMax": 2}, 0.0), desk.reader.platform_changes(
-            "Endpoint", {"workersMax": 5}, ABSENT, 0.0
-        )
+        return desk.reader.platform_changes(
+            "NetworkVolume", {"workersMax": 5}, {"workersMax": 2}, 0.0
+        ), desk.reader.platform_changes("Endpoint", {"workersMax": 5}, ABSENT, 0.0)
 
     assert at_desk(story) == ({}, {})
 

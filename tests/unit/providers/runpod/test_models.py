@@ -10,7 +10,27 @@ import pytest
 from pydantic import ValidationError
 
 from holdfast.providers import runpod
-from holdfast.providers.runpod import (CpuInstanceType, CpuLiveLoadBalancer, CpuLiveServerless, CpuLoadBalancerSlsResource, CpuServerlessEndpoint, CudaVersion, DataCenter, Effect, GpuGroup, GpuType, KeyValuePair, LiveLoadBalancer, LiveServerless, LoadBalancerSlsResource, NetworkVolume, PodTemplate, ServerlessEndpoint, ServerlessResource, rules)
+from holdfast.providers.runpod import (
+    CpuInstanceType,
+    CpuLiveLoadBalancer,
+    CpuLiveServerless,
+    CpuLoadBalancerSlsResource,
+    CpuServerlessEndpoint,
+    CudaVersion,
+    DataCenter,
+    Effect,
+    GpuGroup,
+    GpuType,
+    KeyValuePair,
+    LiveLoadBalancer,
+    LiveServerless,
+    LoadBalancerSlsResource,
+    NetworkVolume,
+    PodTemplate,
+    ServerlessEndpoint,
+    ServerlessResource,
+    rules,
+)
 from holdfast.providers.runpod.resources import gpus
 
 ENDPOINTS = (
