@@ -20,11 +20,12 @@ from holdfast.policy import dependency_graph
 from holdfast.providers.azure import references, type_catalog
 from holdfast.providers.azure.provider import AzureProvider
 from holdfast.providers.protocol import Connection
-from holdfast.reconcile.apply import Applier, RunReport
+from holdfast.reconcile.apply import Applier
 from holdfast.reconcile.check import Checker
 from holdfast.reconcile.connections import WritableConnections
 from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.reconcile.rate_limit import RateLimits as Gates
+from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
 from holdfast.reconcile.write import ResourceWriter
 from holdfast.store.sqlite.store import SqliteStore
@@ -211,12 +212,11 @@ class Run:
             self.store, world, ResourceSet(declared, graph), _fingerprint, lambda _: Resolver({})
         )
         checker = Checker(self.store, world, self.clock, chance.random, _fingerprint, rules=PolicyRules())
-        actor = ResourceWriter(self.store, world, checker, self.clock, chance.random, "bench")
-        applier = Applier(self.store, preparer, checker, actor)
+        writer = ResourceWriter(self.store, world, checker, self.clock, chance.random, "bench")
+        applier = Applier(self.store, preparer, checker, writer)
 
         async def correct(addresses: Sequence[Address]) -> RunReport:
             report = await applier.apply(addresses)
-            applier._failed.clear()
             self._note(report)
             return report
 

@@ -36,8 +36,7 @@ from holdfast.model.verdict import Status
 from holdfast.policy import dependency_graph
 from holdfast.providers import registry
 from holdfast.providers.protocol import Connection
-from holdfast.reconcile.apply import look
-from holdfast.reconcile.check import Checker
+from holdfast.reconcile.check import Checker, check_resources
 from holdfast.reconcile.clock import SystemClock
 from holdfast.reconcile.connections import Connections
 from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
@@ -139,8 +138,8 @@ class Setting:
         async with self.world() as world:
             preparer, _ = self.looker(world, self.addresses[:1])
             (sample,), _ = await preparer.prepare(self.addresses[:1])
-        rules = digest_of(sample.rules_document)
-        shared = {digest_of(_BODY): document_bytes(_BODY), rules: document_bytes(sample.rules_document)}
+        rules = digest_of(sample.rules.document)
+        shared = {digest_of(_BODY): document_bytes(_BODY), rules: document_bytes(sample.rules.document)}
         for start in range(0, self.count, 2_000):
             transaction = Transaction(documents=dict(shared))
             for i in range(start, min(start + 2_000, self.count)):
@@ -273,14 +272,14 @@ async def measure(port: int, folder: Path) -> list[dict[str, object]]:
         async with setting.world() as world:
             started = time.perf_counter()
             preparer, checker = setting.looker(world, setting.addresses)
-            report = await look(preparer, checker, record=False)
+            report = await check_resources(preparer, checker, record=False)
             row(f"{count:,}: plan, 1 % drifted", time.perf_counter() - started, "s")
             row(f"{count:,}: the same, memory per resource", max(0, _resident() - before) / count, "bytes")
             assert sum(one.verdict.status is not Status.IN_SYNC for one in report.checked) == drifted
             del report, preparer, checker
         async with setting.world() as world:
             preparer, checker = setting.looker(world, setting.addresses[count - drifted :])
-            await look(preparer, checker)  # so that `status` and `explain` have something to tell
+            await check_resources(preparer, checker)  # so that `status` and `explain` have something to tell
         started = time.perf_counter()
         await store.count_statuses(time.time())
         row(f"{count:,}: status", (time.perf_counter() - started) * 1e3, "ms")

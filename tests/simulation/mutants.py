@@ -25,7 +25,7 @@ from holdfast.policy import contention_rules, write_history
 from holdfast.providers import registry
 from holdfast.providers.http import response_identity
 from holdfast.providers.protocol import Kind
-from holdfast.reconcile import evaluate, fault_isolation, serialize, settle, settled_read, undo, write_resume
+from holdfast.reconcile import evaluate, fault_isolation, serialize, settled_read, write, write_resume
 from holdfast.reconcile.apply import Applier
 from holdfast.reconcile.check import Checker
 from holdfast.reconcile.claims import Keeper
@@ -82,13 +82,12 @@ def _live_references() -> list[Patch]:
 
 
 def _silent_joining() -> list[Patch]:
-    absorb = evaluate._absorb_late
+    absorb = evaluate.absorb_late_defaults
 
-    def silent(*arguments: Any, **options: Any) -> Any:
-        verdict, baseline = absorb(*arguments, **options)
-        return replace(verdict, suppressed=()), baseline
+    def silent(evaluation: Any, evidence: Any) -> Any:
+        return replace(absorb(evaluation, evidence), suppressed=evaluation.suppressed)
 
-    return [(evaluate, "_absorb_late", silent)]
+    return [(evaluate, "STEPS", tuple(silent if step is absorb else step for step in evaluate.STEPS))]
 
 
 def _deleting_needs() -> list[Patch]:
@@ -152,8 +151,8 @@ def _decided_too_soon() -> list[Patch]:
     async def all_recorded(self: Checker, checks: Any, _chosen: Any, events: Any = ()) -> Any:
         return await recorded(self, checks, lambda _: True, events)
 
-    async def unrecorded(self: Checker, checks: Any, *, record: bool) -> Any:
-        return await held_back(self, checks, record=False)
+    async def unrecorded(self: Checker, checks: Any, foreseen: Any, *, record: bool) -> Any:
+        return await held_back(self, checks, foreseen, record=False)
 
     return [(Checker, "_recorded", all_recorded), (Checker, "_held_back", unrecorded)]
 
@@ -185,7 +184,7 @@ def _deleted_again() -> list[Patch]:
     async def unmoved(*_: Any) -> bool:
         return True
 
-    return [(write_resume, "_is_deletion", lambda _: False), (write_resume.Resumer, "_is_unmoved", unmoved)]
+    return [(write_resume, "_is_deletion", lambda _: False), (write_resume, "is_unmoved", unmoved)]
 
 
 def _uncontained() -> list[Patch]:

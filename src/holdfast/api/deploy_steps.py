@@ -20,7 +20,6 @@ from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.model.resource import Declaration
 from holdfast.model.verdict import Status
 from holdfast.reconcile.action_result import LEFT_TO_OTHERS, ActionOutcome, ActionResult
-from holdfast.reconcile.apply import RunReport
 from holdfast.reconcile.check import CheckResult
 from holdfast.store.state import ResourceState
 

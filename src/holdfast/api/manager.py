@@ -24,14 +24,15 @@ from holdfast.api.inventory import Tracked
 from holdfast.api.object_declarations import Draft, Place
 from holdfast.api.results import Checkup, Deployment, Undeployed
 from holdfast.api.workbench import Workbench
+from holdfast.compare import verdict_rules
 from holdfast.errors import DeployError, InputError
 from holdfast.manifests import project as projects
 from holdfast.manifests.project import Project
 from holdfast.model.decision import Action, Decision, Reason
 from holdfast.model.json import Json
 from holdfast.model.resource_spec import ResourceSpec
-from holdfast.model.verdict import Status, Verdict
-from holdfast.reconcile.apply import look
+from holdfast.model.verdict import Status
+from holdfast.reconcile.check import check_resources
 from holdfast.reconcile.clock import Clock, SystemClock
 from holdfast.reconcile.retry import RetryPolicy
 from holdfast.store.protocol import Store
@@ -139,12 +140,12 @@ class ResourceManager:
             addresses = dict.fromkeys(draft.add(config) for config in closer)
             declarations = draft.known(await bench.store.states(list(draft.declarations)))
             preparer = bench.preparer(world, declarations)
-            report = await look(preparer, bench.checker(world), addresses, record=False, attribute=True)
+            report = await check_resources(preparer, bench.checker(world), addresses, record=False, attribute=True)
         seen = {each.address: (each.verdict, each.decision, each.likely_actors) for each in report.checked}
         for one in report.waiting:
             status = Status.UNKNOWN if one.is_error else Status.PENDING
             decision = Decision(Action.NONE, (Reason("waiting", one.reason),))
-            seen[one.declaration.address] = (Verdict(status, one.reason), decision, ())
+            seen[one.declaration.address] = (verdict_rules.recorded(status, one.reason), decision, ())
         return {
             place: Checkup(configs[place], address, *seen.get(address, quick_check.UNMOVED))
             for place, (address, _) in sketches.items()

@@ -12,15 +12,16 @@ from typing import Final, TypeVar
 
 from holdfast.api.object_declarations import Draft
 from holdfast.api.workbench import Workbench
+from holdfast.compare import verdict_rules
 from holdfast.model.address import Address
 from holdfast.model.attribution import LikelyActor
 from holdfast.model.decision import Decision
 from holdfast.model.read_result import ReadFailure
 from holdfast.model.resource_spec import Outline, ResourceSpec
-from holdfast.model.verdict import Status, Verdict
-from holdfast.policy.decide import DecisionInputs, decide
+from holdfast.model.verdict import Verdict
+from holdfast.policy.decide import NOTHING_TO_DO
 from holdfast.providers.protocol import Unchanged
-from holdfast.reconcile import observe
+from holdfast.reconcile import evaluate
 from holdfast.reconcile.connections import Connections
 from holdfast.reconcile.observe import LIST_FROM, Observer
 from holdfast.reconcile.resolved_resource import ResolvedResource
@@ -70,9 +71,9 @@ async def _of_group(
     if sample is None or sample.desired_digest != state.declared.document:
         return set()  # the same object means another document now: a release of ours has come between
     expected = {
-        each.observed.provider_id: hint.raw_digest
+        each.observed.provider_id: each.observed.raw_digest
         for _, each in members
-        if each.observed.provider_id is not None and (hint := observe.hint(sample, each)) is not None
+        if each.observed.provider_id is not None and evaluate.is_unchanged(sample, each)
     }
     looker = Observer(world, bench.clock, bench.random01, bench.patience, bench.engine.fingerprint)
     items = await looker.listed(first.connection, first.kind, expected)

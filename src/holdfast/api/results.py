@@ -17,8 +17,8 @@ from holdfast.model.decision import Action, Decision
 from holdfast.model.finding import ChangedBy
 from holdfast.model.verdict import Status, Verdict
 from holdfast.reconcile.action_result import ActionOutcome, ActionResult
-from holdfast.reconcile.apply import RunReport
 from holdfast.reconcile.check import CheckResult
+from holdfast.reconcile.report import RunReport
 
 Resource = TypeVar("Resource")
 

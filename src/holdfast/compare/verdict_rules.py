@@ -1,22 +1,28 @@
-"""The verdict of a read: a total function of the read result and the findings.
+"""From a reading to a verdict: total functions, and the only place where a status is chosen or a Verdict is built.
 
-Only a successful answer leads to *missing* or *drifted*; a failed read is *unknown*.
+Only a successful answer may lead to *missing* or *drifted*. A resource that could not be read is *unknown*.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
-from holdfast.compare import diff, paths
-from holdfast.compare.rule_tree import RuleTree
+from holdfast.compare import paths
 from holdfast.model.absent import ABSENT
 from holdfast.model.finding import ChangedBy, Finding, FindingClass
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found, NotFound, ReadFailure, ReadResult
 from holdfast.model.verdict import Status, Verdict
 
+if TYPE_CHECKING:
+    from holdfast.compare import diff
+    from holdfast.compare.rule_tree import RuleTree
+
 SHOWN_PATHS = 3
+
+
+UNCHANGED = Verdict(Status.IN_SYNC, "nothing moved since the last check")
 
 
 def judge(
@@ -27,37 +33,63 @@ def judge(
     applied: Json = ABSENT,
     baseline: diff.Baseline | None = None,
 ) -> Verdict:
-    """Return the verdict for a read result, the declaration, the applied revision and the baseline."""
+    """Compare a reading three ways and conclude, with no suppression."""
+    if not isinstance(reading, Found):
+        return not_found(reading, was_there=applied is not ABSENT or baseline is not None)
+    from holdfast.compare import diff  # noqa: PLC0415 - a resource that did not change is not compared
+
+    findings = diff.findings(desired, reading.document, rules, baseline)
+    return conclude(findings, intent_moved=baseline is None and has_moved(desired, applied, rules))
+
+
+def not_found(reading: NotFound | ReadFailure, *, was_there: bool) -> Verdict:
+    """Return the verdict of a reading without a document; `was_there` if we wrote the resource before."""
     match reading:
         case ReadFailure(trouble=trouble, detail=detail):
             return Verdict(Status.UNKNOWN, f"could not be read ({trouble.value}){': ' + detail if detail else ''}")
         case NotFound():
-            if applied is ABSENT and baseline is None:
-                return Verdict(Status.PENDING, "declared, not created yet")
-            return Verdict(Status.MISSING, "deleted outside Holdfast")
-        case Found(document=document):
-            found = diff.findings(desired, document, rules, baseline)
-            return conclude(found, intent_moved=baseline is None and _has_moved(desired, applied, rules))
+            if was_there:
+                return Verdict(Status.MISSING, "was there, is gone")
+            return Verdict(Status.PENDING, "declared, not there yet")
         case _:
             assert_never(reading)
 
 
-def without_removed(verdict: Verdict) -> Verdict:
-    """Return the verdict without removed declarations, for resources that are never written."""
-    left = [
-        finding
-        for finding in verdict.findings
-        if finding.cls is not FindingClass.REMOVED or finding.changed_by is not ChangedBy.DECLARED
-    ]
-    return verdict if len(left) == len(verdict.findings) else conclude(left)
+def presence(reading: ReadResult) -> Verdict:
+    """Return the verdict of an unmanaged resource, which is read and never compared."""
+    if isinstance(reading, ReadFailure):
+        return not_found(reading, was_there=False)
+    if isinstance(reading, NotFound):
+        return Verdict(Status.MISSING, "unmanaged, and not there")
+    return Verdict(Status.IN_SYNC, "there; unmanaged resources are not compared")
+
+
+def unknown(reason: str) -> Verdict:
+    """Return the verdict that nothing can be said, with the reason."""
+    return Verdict(Status.UNKNOWN, reason)
+
+
+def recorded(status: Status, reason: str) -> Verdict:
+    """Return a verdict of an earlier check, as far as the store keeps it."""
+    return Verdict(status, reason)
 
 
 def uncompared() -> Verdict:
-    """Return the verdict for an existing resource that is never compared."""
-    return Verdict(Status.UNKNOWN, "exists; not compared, because every apply sends it")
+    """Return the verdict of a resource that exists and is never compared."""
+    return Verdict(Status.UNKNOWN, "there; not compared, because it is sent at every turn")
 
 
-def _has_moved(desired: Json, applied: Json, rules: RuleTree) -> bool:
+def counted(findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings without fields that are no longer declared, for a resource that is never written."""
+    return [
+        each for each in findings if each.cls is not FindingClass.REMOVED or each.changed_by is not ChangedBy.DECLARED
+    ]
+
+
+def has_moved(desired: Json, applied: Json, rules: RuleTree) -> bool:
+    """Return True if the declaration differs from what was applied."""
+    from holdfast.compare import diff  # noqa: PLC0415 - a resource that did not change is not compared
+
     return applied is not ABSENT and bool(diff.differences(desired, applied, rules))
 
 

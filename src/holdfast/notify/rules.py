@@ -25,8 +25,8 @@ from holdfast.policy import source_location
 from holdfast.policy.decide import CORRECTED, HoldReason
 from holdfast.reconcile import display_value
 from holdfast.reconcile.action_result import ActionOutcome, ActionResult
-from holdfast.reconcile.apply import RunReport
 from holdfast.reconcile.check import CheckResult
+from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import Blocked
 from holdfast.store.records import AuditEvent
 
@@ -107,7 +107,7 @@ class Notice:
 
 def statuses_before(report: RunReport) -> dict[Address, Status | None]:
     """Return how what was checked stood before the run, as the store had it."""
-    return {one.address: one.before.observed.status for one in report.checked}
+    return {one.address: one.evaluation.before.observed.status for one in report.checked}
 
 
 def outlook(report: RunReport, before: Mapping[Address, Status | None]) -> NotificationCandidates:

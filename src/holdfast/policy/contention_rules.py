@@ -21,6 +21,7 @@ from holdfast.model.json import Json
 from holdfast.model.path import Selector, Step
 from holdfast.model.verdict import Status, Verdict
 from holdfast.policy import durations, write_history
+from holdfast.policy.decide import WHOLE
 from holdfast.policy.write_history import Correction, Write
 
 _MOST_DOUBLINGS: Final = 64  # far beyond any cap, far below what a float cannot hold
@@ -57,7 +58,7 @@ class Contention:
         regular = self.period is not None and self.period >= 1
         rhythm = f", about every {durations.format_seconds(round(self.period or 0))}" if regular else ""
         times = "once" if self.times == 1 else f"{self.times} times"
-        if self.path == write_history.WHOLE and self.ours is ABSENT:
+        if self.path == WHOLE and self.ours is ABSENT:
             return f"it was recreated {times}{rhythm}, and is gone again"
         return f"{self.path or 'the document'} was reverted {times}{rhythm}, and has been moved again"
 
@@ -73,7 +74,7 @@ def contentions(
 def moved_paths(verdict: Verdict) -> list[str]:
     """Return the paths that somebody else moved; of what is gone, the whole."""
     if verdict.status is Status.MISSING:
-        return [write_history.WHOLE]
+        return [WHOLE]
     return [
         paths.format_path(finding.path) for finding in verdict.findings if finding.changed_by is not ChangedBy.DECLARED
     ]

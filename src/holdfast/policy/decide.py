@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Final
 
 from holdfast.compare import paths
 from holdfast.model.absent import ABSENT
@@ -17,7 +18,8 @@ from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.path import Path
 from holdfast.model.resource import ManagementPolicy, OnDelete, OnDrift, Origin
 from holdfast.model.verdict import Status, Verdict
-from holdfast.policy.write_history import WHOLE
+
+WHOLE: Final = ""  # the path that stands for the whole resource: for its being there
 
 
 class Recreate(StrEnum):
@@ -78,8 +80,8 @@ class PathHold:
 
 
 @dataclass(frozen=True, slots=True)
-class DecisionInputs:
-    """Everything a decision depends on besides the verdict."""
+class Handling:
+    """How a resource is handled: its settings, its origin, and what its kind can do."""
 
     policy: ManagementPolicy = ManagementPolicy.MANAGED
     origin: Origin = Origin.CREATED
@@ -87,55 +89,83 @@ class DecisionInputs:
     on_immutable: OnImmutable = OnImmutable.BLOCK
     recreate: Recreate = Recreate.WHEN_RESYNC
     resyncs: bool = False  # periodic checks are not switched off
-    applied: bool = False  # we have written it, or taken it over, before
-    edited: bool = False  # what is declared is not what was last applied
     imports: bool = False  # the declaration says to take over something that exists
     whole_writes: bool = True  # an update sends the whole document, so undeclared drift is reverted by it
-    immutable: frozenset[str] = frozenset()  # paths among the findings that are fixed at birth
-    declared_lists: frozenset[str] = frozenset()  # paths among the findings inside lists that are declared
-    unresolved: frozenset[str] = frozenset()  # paths that our last write failed to revert
-    restrained: Mapping[str, PathHold] = field(default_factory=dict)  # by path; the others are as on_drift says
-    free: frozenset[str] = frozenset()  # paths that policy corrects whatever on_drift says
+    mode: ReconcileMode = ReconcileMode.GET_PUT
+
+
+@dataclass(frozen=True, slots=True)
+class WriteRecord:
+    """What is known of our writes of a resource."""
+
+    applied: bool = False  # we have written it, or taken it over, before
+    edited: bool = False  # what is declared is not what was last applied
+    terminal: str | None = None  # why we stopped, if the declaration has not changed since
+    damaged: bool = False  # what was known of it is lost: it is written once, and learnt again
+    failed: str = ""  # how the service says that our last write of this declaration ended, if not well
+    unsure: str = ""  # why nobody knows whether our last create made it, and what to do
+    uncompared: bool = False  # it exists, as far as can be told, and was not compared: the mode, or it cannot be read
+
+
+@dataclass(frozen=True, slots=True)
+class PathFacts:
+    """What is known of the paths among the findings."""
+
+    immutable: frozenset[str] = frozenset()  # fixed at birth
+    declared_lists: frozenset[str] = frozenset()  # inside lists that are declared
+    unresolved: frozenset[str] = frozenset()  # that our last write failed to revert
+    pinnable: frozenset[str] = frozenset()  # of these, that may be reverted by sending their baseline value
+    restrained: Mapping[str, PathHold] = field(default_factory=dict)  # the others are as on_drift says
+    free: frozenset[str] = frozenset()  # that policy corrects whatever on_drift says
+
+
+@dataclass(frozen=True, slots=True)
+class WriteLimits:
+    """What holds back the writes of a resource now, and what a person said to them."""
+
     approved: bool = False  # a person said yes to exactly this plan
     paused: str | None = None  # who stopped all writes, and why
     source: str = ""  # which reference cannot be relied on now, and whose drift that is
     frozen: str | None = None  # which window holds back such a write, and until when
-    terminal: str | None = None  # why we stopped, if the declaration has not changed since
-    mode: ReconcileMode = ReconcileMode.GET_PUT
-    uncompared: bool = False  # it is there, as far as can be told, and was not compared: the mode, or nobody can see it
-    damaged: bool = False  # what was known of it is lost: it is written once, and learnt anew
-    failed: str = ""  # how the service says that our last write of this declaration ended, if not well
-    pinnable: frozenset[str] = frozenset()  # unresolved paths that may be reverted by sending their baseline value
-    unsure: str = ""  # why nobody knows whether our last create made it, and what to do
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionInputs:
+    """Everything a decision depends on beside the verdict."""
+
+    handling: Handling = field(default_factory=Handling)
+    record: WriteRecord = field(default_factory=WriteRecord)
+    paths: PathFacts = field(default_factory=PathFacts)
+    limits: WriteLimits = field(default_factory=WriteLimits)
 
 
 def decide(verdict: Verdict, inputs: DecisionInputs) -> Decision:
     """Choose the action for a verdict; total over every status and situation."""
-    if inputs.policy is ManagementPolicy.UNMANAGED:
+    if inputs.handling.policy is ManagementPolicy.UNMANAGED:
         return _decision(Action.NONE, "unmanaged", "unmanaged: read so that others can refer to it")
-    if inputs.terminal is not None:
-        return _decision(Action.BLOCK, "terminal", f"{STOPPED}: {inputs.terminal}")
-    if inputs.mode is ReconcileMode.OBSERVE:
-        inputs = replace(inputs, policy=ManagementPolicy.OBSERVED)
+    if inputs.record.terminal is not None:
+        return _decision(Action.BLOCK, "terminal", f"{STOPPED}: {inputs.record.terminal}")
+    if inputs.handling.mode is ReconcileMode.OBSERVE:
+        inputs = replace(inputs, handling=replace(inputs.handling, policy=ManagementPolicy.OBSERVED))
     decision = _in_mode(_BY_STATUS[verdict.status](verdict, inputs), verdict, inputs)
-    if inputs.unsure and (decision.held or decision.action) in (Action.CREATE, Action.RECREATE):
-        return _decision(Action.BLOCK, "unsure", inputs.unsure)
-    if decision.action.is_write and inputs.paused is not None:
-        return hold(decision, Reason("paused", inputs.paused))
-    if decision.action.is_write and inputs.source:
-        return hold(decision, Reason("source", f"what it refers to cannot be relied on: {inputs.source}"))
-    if decision.action.is_write and inputs.frozen is not None:
-        return hold(decision, Reason("frozen", inputs.frozen))
+    if inputs.record.unsure and (decision.held or decision.action) in (Action.CREATE, Action.RECREATE):
+        return _decision(Action.BLOCK, "unsure", inputs.record.unsure)
+    if decision.action.is_write and inputs.limits.paused is not None:
+        return hold(decision, Reason("paused", inputs.limits.paused))
+    if decision.action.is_write and inputs.limits.source:
+        return hold(decision, Reason("source", f"what it refers to cannot be relied on: {inputs.limits.source}"))
+    if decision.action.is_write and inputs.limits.frozen is not None:
+        return hold(decision, Reason("frozen", inputs.limits.frozen))
     return decision
 
 
 def _in_mode(decision: Decision, verdict: Verdict, inputs: DecisionInputs) -> Decision:
     """Write where the comparison would have left it, in a mode that writes at every turn."""
-    if inputs.policy is not ManagementPolicy.MANAGED:
+    if inputs.handling.policy is not ManagementPolicy.MANAGED:
         return decision
-    if inputs.mode is ReconcileMode.PUT_ONLY and inputs.uncompared:
+    if inputs.handling.mode is ReconcileMode.PUT_ONLY and inputs.record.uncompared:
         return _decision(Action.UPDATE, "put_only", "sent at every turn; this kind is not compared")
-    if inputs.mode is ReconcileMode.SHADOW and verdict.status is Status.IN_SYNC:
+    if inputs.handling.mode is ReconcileMode.SHADOW and verdict.status is Status.IN_SYNC:
         return _decision(Action.UPDATE, "shadow", "as declared; sent all the same, to see whether that is so")
     return decision
 
@@ -154,37 +184,37 @@ def _unknown(verdict: Verdict, _: DecisionInputs) -> Decision:
 
 
 def _in_sync(_: Verdict, inputs: DecisionInputs) -> Decision:
-    if inputs.failed and inputs.policy is ManagementPolicy.MANAGED:
-        return _decision(Action.UPDATE, "failed", f"as declared, but the service calls it {inputs.failed}")
-    if inputs.applied and inputs.edited:
+    if inputs.record.failed and inputs.handling.policy is ManagementPolicy.MANAGED:
+        return _decision(Action.UPDATE, "failed", f"as declared, but the service calls it {inputs.record.failed}")
+    if inputs.record.applied and inputs.record.edited:
         return _decision(
             Action.ADOPT, "converged", "the declaration says what is there now; remembered without a write"
         )
-    if inputs.applied:
+    if inputs.record.applied:
         return _decision(Action.NONE, "in_sync", "as declared")
-    if inputs.damaged and inputs.policy is ManagementPolicy.MANAGED:
+    if inputs.record.damaged and inputs.handling.policy is ManagementPolicy.MANAGED:
         return _decision(Action.UPDATE, "recapture", "what was known of it is damaged; written once, to learn it anew")
     return _decision(Action.ADOPT, "adopt", "exists as declared; taken over without a write")
 
 
 def _pending(verdict: Verdict, inputs: DecisionInputs) -> Decision:
     if not verdict.findings:  # declared, not there yet
-        if inputs.imports:
+        if inputs.handling.imports:
             return _decision(Action.BLOCK, "import_missing", "to be imported, but there is no such thing")
-        if inputs.policy is ManagementPolicy.OBSERVED:
+        if inputs.handling.policy is ManagementPolicy.OBSERVED:
             return _decision(Action.REPORT, "observed", "declared but not there; observed resources are not created")
         return _decision(Action.CREATE, "create", "declared, not created yet")
     return _write(verdict.findings, inputs, "intent", "declaration changed")
 
 
 def _missing(_: Verdict, inputs: DecisionInputs) -> Decision:
-    if inputs.policy is ManagementPolicy.OBSERVED:
+    if inputs.handling.policy is ManagementPolicy.OBSERVED:
         return _decision(Action.REPORT, "missing", "gone; observed resources are not recreated")
-    if inputs.origin is Origin.IMPORTED:
+    if inputs.handling.origin is Origin.IMPORTED:
         return _decision(Action.BLOCK, "imported_deleted", "gone, and it was imported: it is not ours to recreate")
-    if inputs.recreate is Recreate.NEVER:
+    if inputs.handling.recreate is Recreate.NEVER:
         return _decision(Action.REPORT, "missing", "gone; recreation is switched off")
-    if inputs.recreate is not Recreate.ALWAYS and not inputs.resyncs:
+    if inputs.handling.recreate is not Recreate.ALWAYS and not inputs.handling.resyncs:
         message = "gone; with resyncPeriod: 0 it is not recreated: set another resyncPeriod, or apply with --recreate"
         return _decision(Action.BLOCK, "deleted", message)
     recreated = _decision(Action.RECREATE, "recreate", "gone; made by us, so it is recreated")
@@ -205,7 +235,7 @@ def _conflicted(verdict: Verdict, inputs: DecisionInputs) -> Decision:
 
 def _by_path(verdict: Verdict, inputs: DecisionInputs, code: str, message: str) -> Decision:
     """Ask policy about each finding; write what may be written, and name the rest with what holds it back."""
-    if inputs.policy is ManagementPolicy.OBSERVED:
+    if inputs.handling.policy is ManagementPolicy.OBSERVED:
         return _report(verdict.findings, "observed", f"{message}; observed resources are not written")
     to_write: list[Finding] = []
     restrained: dict[PathHold, list[Finding]] = {}
@@ -235,7 +265,7 @@ def _by_path(verdict: Verdict, inputs: DecisionInputs, code: str, message: str) 
         reason = others[0]
         together = Reason(reason.code, "replacing it would also revert what is not to be", reason.paths)
         return hold(decision, together)
-    pinned = [finding for finding in to_write if paths.format_path(finding.path) in inputs.pinnable]
+    pinned = [finding for finding in to_write if paths.format_path(finding.path) in inputs.paths.pinnable]
     if pinned:
         said = "a write of the declaration did not put it back; this one also sends the value it had"
         others.append(_reason("pin", said, pinned))
@@ -277,12 +307,12 @@ _REPORTED = PathHold(HoldReason.REPORT, "policy is to report")
 
 def _restraint(path: str, inputs: DecisionInputs) -> PathHold | None:
     """Return what keeps a path from being reverted; a person's yes lifts everything that only waits for one."""
-    if path in inputs.unresolved and path not in inputs.pinnable:
+    if path in inputs.paths.unresolved and path not in inputs.paths.pinnable:
         return PathHold(HoldReason.UNRESOLVED, _DID_NOT_TAKE)
-    found = inputs.restrained.get(path)
-    if found is None and path not in inputs.free:
-        found = {OnDrift.REPORT: _REPORTED, OnDrift.APPROVE: _ASKED}.get(inputs.on_drift)
-    if found is not None and found.restraint.yields and inputs.approved:
+    found = inputs.paths.restrained.get(path)
+    if found is None and path not in inputs.paths.free:
+        found = {OnDrift.REPORT: _REPORTED, OnDrift.APPROVE: _ASKED}.get(inputs.handling.on_drift)
+    if found is not None and found.restraint.yields and inputs.limits.approved:
         return None
     return found
 
@@ -301,18 +331,18 @@ def _is_correctable(finding: Finding, inputs: DecisionInputs) -> bool:
     """Tell whether a write of the declaration may put this back."""
     if finding.desired is not ABSENT or finding.cls is FindingClass.REMOVED:
         return True
-    if paths.format_path(finding.path) in inputs.pinnable:
+    if paths.format_path(finding.path) in inputs.paths.pinnable:
         return True
     if finding.op in (Op.MISSING, Op.ELEMENT_MISSING):  # nobody declares it, so no write can bring it back
         return False
-    return inputs.whole_writes or paths.format_path(finding.path) in inputs.declared_lists
+    return inputs.handling.whole_writes or paths.format_path(finding.path) in inputs.paths.declared_lists
 
 
 def _write(findings: Sequence[Finding], inputs: DecisionInputs, code: str, message: str) -> Decision:
-    if inputs.policy is ManagementPolicy.OBSERVED:
+    if inputs.handling.policy is ManagementPolicy.OBSERVED:
         return _report(findings, "observed", f"{message}; observed resources are not written")
-    fixed = [finding for finding in findings if paths.format_path(finding.path) in inputs.immutable]
-    if fixed and inputs.on_immutable is OnImmutable.REPLACE:
+    fixed = [finding for finding in findings if paths.format_path(finding.path) in inputs.paths.immutable]
+    if fixed and inputs.handling.on_immutable is OnImmutable.REPLACE:
         return _paths(Action.REPLACE, "immutable", f"{message}, at a field that is fixed at birth", fixed)
     if fixed:
         return _paths(Action.BLOCK, "immutable", "cannot be changed in place; set onImmutable: replace", fixed)
@@ -344,3 +374,6 @@ def decide_removal(policy: ManagementPolicy, origin: Origin, on_delete: OnDelete
     if origin is Origin.IMPORTED and not exists:
         return _decision(Action.NONE, "gone", "already gone")
     return _decision(Action.DELETE, "removed", "no longer declared")
+
+
+NOTHING_TO_DO = _decision(Action.NONE, "in_sync", "as declared")  # for a resource that did not change

@@ -14,9 +14,9 @@ from holdfast.model.address import Address
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
 from holdfast.policy import write_reasons
+from holdfast.policy.decide import WHOLE
 from holdfast.policy.write_reasons import WriteReason
 
-WHOLE: Final = ""  # the path that stands for the whole resource: for its being there
 DONE: Final = "done"
 INEFFECTIVE: Final = "ineffective"
 _MAKING: Final = (Action.CREATE.value, Action.RECREATE.value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -15,74 +15,24 @@ from holdfast.policy import dependency_graph
 from holdfast.policy.decide import decide_removal
 from holdfast.policy.settings import OnFailedVerify
 from holdfast.reconcile import undo, worker_identity
-from holdfast.reconcile.action_result import LEFT_TO_OTHERS, ActionOutcome, ActionResult, NotTaken
+from holdfast.reconcile.action_result import LEFT_TO_OTHERS, ActionOutcome, ActionResult
 from holdfast.reconcile.check import Checker, CheckResult
 from holdfast.reconcile.mass_drift_scan import Declared, Others, Surveyor
+from holdfast.reconcile.policy_evaluation import Foreseen
+from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import Blocked, ResourceResolver
 from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.reconcile.undo import CannotUndo, CorrectionUndo
 from holdfast.reconcile.write import ResourceWriter
-from holdfast.rollouts.core.template_groups import TemplateGroup
+from holdfast.reconcile.write_decision import WriteIntent
+from holdfast.reconcile.write_resume import ResumeIntent
 from holdfast.store.protocol import Store
 from holdfast.store.records import AuditEvent, WriteOperation
-from holdfast.store.state import ResourceState
 from holdfast.store.transaction import Transaction
 
 Progress = Callable[[CheckResult | ActionResult | Blocked], None]
 UNATTENDED_SECONDS: Final = 30.0  # for which a watch follows an operation at a time
 MEETING_SECONDS: Final = 10.0  # for which connections wait for one another before the first write
-
-
-@dataclass(slots=True)
-class RunReport:
-    """What a run saw and did."""
-
-    checked: list[CheckResult] = field(default_factory=list)
-    waiting: list[Blocked] = field(default_factory=list)
-    acted: list[ActionResult] = field(default_factory=list)
-    not_reached: list[Address] = field(default_factory=list)  # skipped because the run was stopped
-    out_of_scope: list[Address] = field(default_factory=list)  # declared, and not meant by this run
-    left_alone: list[ResolvedResource] = field(
-        default_factory=list
-    )  # neither checked nor written, as their settings say
-    undeclared: list[ResourceState] = field(default_factory=list)  # known, and declared nowhere any more
-    groups: list[TemplateGroup] = field(default_factory=list)  # templates, where there are any, as they stand now
-    not_taken: dict[Address, tuple[NotTaken, ...]] = field(default_factory=dict)  # of what was made; see `untaken`
-
-
-async def look(
-    preparer: ResourceResolver,
-    checker: Checker,
-    addresses: Iterable[Address] | None = None,
-    progress: Progress | None = None,
-    *,
-    record: bool = True,
-    attribute: bool = False,
-) -> RunReport:
-    """Check a fleet, or part of it, and change nothing in the world.
-
-    With `attribute` the providers are also asked who moved what, once for each resource that was moved.
-    """
-    report = RunReport()
-    wanted = list(addresses) if addresses is not None else list(preparer.fleet.graph.addresses)
-
-    async def turns() -> AsyncIterator[list[ResolvedResource]]:
-        for part in preparer.in_turn(wanted):
-            ready, waiting = await preparer.prepare(part, ahead=True)
-            report.waiting += waiting
-            yield ready
-
-    def note(checked: CheckResult) -> None:
-        preparer.note(checked)
-        if progress is not None:
-            progress(checked)
-
-    found = await checker.check_in_turn(turns(), note, record=record)
-    places = {address: place for place, address in enumerate(wanted)}
-    report.checked = sorted(found, key=lambda checked: places[checked.address])
-    if attribute:
-        report.checked = await checker.attributed(report.checked)
-    return report
 
 
 class Meeting:
@@ -118,12 +68,14 @@ class Overview:
     surveyor: Surveyor
     meeting: Meeting | None
 
-    async def see(self, found: Sequence[CheckResult]) -> None:
-        """See what the others of the kinds show, and what the other connections do."""
-        await self.surveyor.survey(found)
+    async def see(self, checks: Sequence[CheckResult]) -> Foreseen:
+        """See what the others of the kinds show, and what the other connections do; return what is foreseen."""
+        foreseen = self.surveyor.foreseen
+        await self.surveyor.survey(checks)
         if self.meeting is not None:
-            self.surveyor.checker.foresee_also(found)
+            foreseen |= {checked.address: checked.verdict for checked in checks}
             await self.meeting.arrive()
+        return foreseen
 
     def leave(self) -> None:
         """Let nobody wait for this group."""
@@ -171,44 +123,46 @@ async def _in_order(
 
 
 @dataclass(slots=True)
+class _Run:
+    """One run of an applier."""
+
+    writer: ResourceWriter
+    report: RunReport = field(default_factory=RunReport)
+    failed: set[Address] = field(default_factory=set)  # what needs these is not touched
+
+
+@dataclass(frozen=True, slots=True)
 class Applier:
     """Brings a fleet to what is declared."""
 
     store: Store
     preparer: ResourceResolver
     checker: Checker
-    actor: ResourceWriter
+    writer: ResourceWriter
     stop: asyncio.Event = field(default_factory=asyncio.Event)  # set once: finish what is in hand, begin nothing
     progress: Progress | None = None
     reconsider: Callable[[CheckResult], CheckResult] = lambda checked: checked  # a person's say over single decisions
     only: Callable[[CheckResult], bool] = lambda _checked: True
     unattended: bool = False  # nobody asked for this run: what is not to be checked by itself is left alone
-    undoer: CorrectionUndo | None = None  # for corrections that did not take, where policy says to undo these
     others: Others | None = None  # of the kinds that are corrected, for one who has only part of the fleet at hand
     create_again: bool = False  # a person says that creates of which nobody knows whether they were made are repeated
-    _buried: bool = False  # what was killed before this began does not come back
-    _failed: set[Address] = field(default_factory=set)  # of all calls: what needs these is not touched
 
     async def apply(self, addresses: Iterable[Address] | None = None) -> RunReport:
         """Check and act, group by group in the order of needs; a resource whose dependency failed is not touched.
 
         Groups of different connections do not wait for one another.
         """
-        report = RunReport()
         wanted = set(addresses) if addresses is not None else None
-        self.actor.stop = self.stop
-        if self.unattended:  # one that never ends must not keep its connection waiting: it is asked again later
-            self.actor.follows_seconds = UNATTENDED_SECONDS
-        await self._bury()
+        run = await self._begin()
+        report = run.report
         groups = dependency_graph.groups(self.preparer.fleet.graph, wanted)
-        self.checker.foresee(())
-        await self._look_ahead(groups)
+        foreseen = await self._look_ahead(groups)
         others = self.others or Declared(self.store, self.preparer, self.checker, self._is_left_alone)
-        surveyor = Surveyor(self.store, self.checker, others)
+        surveyor = Surveyor(self.store, self.checker, others, foreseen)
         first = [group for group in groups if not group.needs]
         meeting = Meeting(len(first), self.checker.pause) if len(first) > 1 else None
         await _in_order(
-            groups, lambda group: self._group(group, report, Overview(surveyor, None if group.needs else meeting))
+            groups, lambda group: self._group(group, run, Overview(surveyor, None if group.needs else meeting))
         )
         if meeting is not None:
             places = {each: place for place, each in enumerate(a for group in groups for a in group.addresses)}
@@ -216,37 +170,42 @@ class Applier:
             report.acted.sort(key=lambda acted: places[acted.checked.address])
         return report
 
-    async def _group(self, group: dependency_graph.Group, report: RunReport, overview: Overview) -> None:
+    async def _begin(self) -> _Run:
+        """Release the claims of dead workers, and begin a run."""
+        await worker_identity.bury(self.store)
+        # An operation that never ends must not keep its connection waiting: it is asked again later.
+        seconds = UNATTENDED_SECONDS if self.unattended else self.writer.poll_seconds
+        return _Run(replace(self.writer, stop=self.stop, poll_seconds=seconds))
+
+    async def _group(self, group: dependency_graph.Group, run: _Run, overview: Overview) -> None:
+        if self.stop.is_set():
+            run.report.not_reached += group.addresses
+            overview.leave()
+            return
         try:
-            await self._met(group, report, overview)
+            run.report.acted += [acted for _, acted in await self._resumed(set(group.addresses), run.writer)]
+            needs = self.preparer.fleet.graph.dependencies
+            blocked = [address for address in group.addresses if run.failed & set(needs(address))]
+            for address in blocked:
+                self._wait(run.report, Blocked(self.preparer.fleet.declarations[address], "what it needs failed"))
+            run.failed |= set(blocked)
+            left = [address for address in group.addresses if address not in run.failed]
+            unfinished = {each.address for each in await self.store.operations()}  # nothing new is begun there
+            run.failed |= await self._layer(left, run, overview, unfinished)
         finally:
             overview.leave()
 
-    async def _met(self, group: dependency_graph.Group, report: RunReport, overview: Overview) -> None:
-        if self.stop.is_set():
-            report.not_reached += group.addresses
-            return
-        report.acted += [acted for _, acted in await self._resumed(set(group.addresses))]
-        needs = self.preparer.fleet.graph.dependencies
-        blocked = [address for address in group.addresses if self._failed & set(needs(address))]
-        for address in blocked:
-            self._wait(report, Blocked(self.preparer.fleet.declarations[address], "what it needs failed"))
-        self._failed |= set(blocked)
-        left = [address for address in group.addresses if address not in self._failed]
-        unfinished = {each.address for each in await self.store.operations()}  # nothing new is begun there
-        self._failed |= await self._layer(left, report, overview, unfinished)
-
-    async def _look_ahead(self, groups: Sequence[dependency_graph.Group]) -> None:
+    async def _look_ahead(self, groups: Sequence[dependency_graph.Group]) -> Foreseen:
         """Check the later groups first: mass drift must stop the first write."""
         guard = self.checker.rules.corrections.mass_drift
         if guard is None or sum(len(group.addresses) for group in groups) < min(guard.at_least, guard.identical):
-            return  # too few to be one
+            return {}  # too few to be one
         later: dict[str, list[Address]] = {}
         for group in groups:
             for address in group.addresses if group.needs else ():
                 later.setdefault(address.connection, []).append(address)
         if not later:
-            return
+            return {}
 
         async def look_at(addresses: Sequence[Address]) -> list[CheckResult]:
             ready, _ = await self.preparer.prepare(addresses)
@@ -261,12 +220,13 @@ class Applier:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-        found = [task.result() for task in tasks if not task.cancelled()]
-        self.checker.foresee([checked for each in found for checked in each])
+        done = [task.result() for task in tasks if not task.cancelled()]
+        return {checked.address: checked.verdict for checks in done for checked in checks}
 
     async def _layer(
-        self, addresses: Sequence[Address], report: RunReport, overview: Overview, unfinished: set[Address]
+        self, addresses: Sequence[Address], run: _Run, overview: Overview, unfinished: set[Address]
     ) -> set[Address]:
+        report = run.report
         ready, waiting = await self.preparer.prepare(addresses)
         for one in waiting:
             self._wait(report, one)
@@ -277,7 +237,7 @@ class Applier:
             checked = [self.reconsider(one) for one in seen]
             report.checked += checked
             todo = [one for one in checked if _is_work(one) and self.only(one) and one.address not in unfinished]
-            acted = await self._at_once(todo, self._act_one, report)
+            acted = await self._at_once(todo, lambda one: self._act_one(one, run.writer), report)
             report.acted += acted
             fine = {ActionOutcome.DONE, *LEFT_TO_OTHERS}
             bad |= {one.checked.prepared.declaration.address for one in acted if one.result not in fine}
@@ -306,8 +266,8 @@ class Applier:
         urgent = [item for item in ready if item.is_urgent]
         return [part for part in (urgent, [item for item in ready if not item.is_urgent]) if part] or [ready]
 
-    async def _act_one(self, checked: CheckResult) -> ActionResult:
-        acted = await self._verified(await self.actor.carry_out(checked))
+    async def _act_one(self, checked: CheckResult, writer: ResourceWriter) -> ActionResult:
+        acted = await self._verified(await writer.execute(WriteIntent(checked)), writer)
         self._tell(acted)
         return acted
 
@@ -326,10 +286,10 @@ class Applier:
             tasks = [group.create_task(one(item), name=f"act {item.prepared.declaration.address}") for item in todo]
         return [result for task in tasks if (result := task.result()) is not None]
 
-    async def _verified(self, acted: ActionResult) -> ActionResult:
+    async def _verified(self, acted: ActionResult, writer: ResourceWriter) -> ActionResult:
         """Take a correction back that did not take everywhere, where policy says so."""
         item = acted.checked.prepared
-        if self.undoer is None or not acted.unresolved or item.settings.on_failed_verify is not OnFailedVerify.UNDO:
+        if not acted.unresolved or item.settings.on_failed_verify is not OnFailedVerify.UNDO:
             return acted
         correction = await self.store.correction(acted.correction or "")
         if correction is None or correction.action != Action.UPDATE.value:
@@ -337,7 +297,7 @@ class Applier:
         item = item.with_state(acted.checked.state)
         why = f"verification failed: {', '.join(acted.unresolved)} did not take"
         try:
-            undone = await self.undoer.undo(correction, item, "policy onFailedVerify", why)
+            undone = await CorrectionUndo(writer).undo(correction, item, "policy onFailedVerify", why)
         except CannotUndo as error:
             return replace(acted, message=f"{acted.message}; could not be undone: {error.message}")
         return replace(acted, result=ActionOutcome.UNDONE, message=f"{why}; undone: {undone.message}")
@@ -352,12 +312,7 @@ class Applier:
 
     # -- what was left unfinished
 
-    async def _bury(self) -> None:
-        if not self._buried:
-            self._buried = True
-            await worker_identity.bury(self.store)
-
-    async def _resumed(self, wanted: set[Address]) -> list[tuple[WriteOperation, ActionResult]]:
+    async def _resumed(self, wanted: set[Address], writer: ResourceWriter) -> list[tuple[WriteOperation, ActionResult]]:
         """Finish writes that an earlier run began, before deciding anything new about their resources."""
         declared = self.preparer.fleet.declarations
         left = [
@@ -368,7 +323,7 @@ class Applier:
         out: list[tuple[WriteOperation, ActionResult]] = []
         for together in self._side_by_side(left) if left else ():
             async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(self.resume(one), name=f"resume {one.address}") for one in together]
+                tasks = [group.create_task(self.resume(one, writer), name=f"resume {one.address}") for one in together]
             ended = zip(together, tasks, strict=True)
             out += [(one, acted) for one, task in ended if (acted := task.result()) is not None]
         return out
@@ -379,12 +334,12 @@ class Applier:
         layer_of = {address: number for number, layer in enumerate(layers) for address in layer}
         return [list(group) for _, group in itertools.groupby(operations, key=lambda each: layer_of[each.address])]
 
-    async def resume(self, operation: WriteOperation) -> ActionResult | None:
+    async def resume(self, operation: WriteOperation, writer: ResourceWriter | None = None) -> ActionResult | None:
         """Finish one unfinished write, if its resource can be looked at now."""
         ready, _ = await self.preparer.prepare([operation.address])
         if not ready:
             return None
-        item = ready[0]
+        item, writer = ready[0], writer or self.writer
         if operation.phase == "write" and operation.action in (Action.RECREATE.value, Action.REPLACE.value):
             # The old thing is known to be gone, so its id must not be asked for.
             item = item.with_state(
@@ -394,9 +349,10 @@ class Applier:
             )
         (checked,) = await self.checker.check_all([item], record=False, fresh=True)
         if operation.phase == undo.PHASE:
-            acted = await self._resume_undo(operation, checked)
+            acted = await _resume_undo(operation, checked, writer)
         else:
-            acted = await self.actor.resume(operation, checked, create_again=self.create_again)
+            intent = ResumeIntent(operation, checked, create_again=self.create_again)
+            acted = await writer.execute(intent)
         begun = await self.store.correction(operation.id)
         causes = tuple(each.path for each in begun.paths) if begun is not None else ()
         decision = Decision(Action(operation.action), (Reason("resumed", "begun by an earlier run", causes),))
@@ -404,26 +360,13 @@ class Applier:
         self._tell(acted)
         return acted
 
-    async def _resume_undo(self, operation: WriteOperation, checked: CheckResult) -> ActionResult:
-        """Finish taking a correction back."""
-        if self.undoer is None:
-            return ActionResult(checked, ActionOutcome.HELD, "an undo was begun; `holdfast undo` finishes it")
-        try:
-            undone = await self.undoer.resume(operation, checked)
-        except undo.Postponed as error:
-            return ActionResult(checked, ActionOutcome.HELD, error.message)
-        except CannotUndo as error:
-            return ActionResult(checked, ActionOutcome.FAILED, error.message)
-        return ActionResult(checked, ActionOutcome.DONE, f"undone: {undone.message}", correction=operation.id)
-
     # -- deleting
 
     async def delete(self, addresses: Iterable[Address]) -> RunReport:
         """Delete or detach, whoever needs before what it needs; deletions that an earlier run began are finished."""
-        report = RunReport()
-        wanted = set(addresses)
-        await self._bury()
-        for operation, acted in await self._resumed(wanted):
+        run = await self._begin()
+        report, wanted = run.report, set(addresses)
+        for operation, acted in await self._resumed(wanted, run.writer):
             is_deleted = operation.action == Action.DELETE.value and acted.result is ActionOutcome.DONE
             if (is_deleted and operation.phase != undo.PHASE) or acted.result is ActionOutcome.UNSURE:
                 report.acted.append(acted)
@@ -437,10 +380,10 @@ class Applier:
             report.waiting += waiting
             checked = await self.checker.check_all(ready, self._tell, record=False, fresh=True)
             report.checked += checked
-            report.acted += await self._at_once(checked, self._delete_one, report)
+            report.acted += await self._at_once(checked, lambda one: self._delete_one(one, run.writer), report)
         return report
 
-    async def _delete_one(self, checked: CheckResult) -> ActionResult:
+    async def _delete_one(self, checked: CheckResult, writer: ResourceWriter) -> ActionResult:
         item = checked.prepared
         exists = not isinstance(checked.reading, NotFound)
         decision = decide_removal(
@@ -457,7 +400,7 @@ class Applier:
             await self._forget(item, decision.reasons[0].message)
             acted = ActionResult(checked, ActionOutcome.DONE, decision.reasons[0].message)
         else:
-            acted = await self.actor.carry_out(checked)
+            acted = await writer.execute(WriteIntent(checked))
         self._tell(acted)
         return acted
 
@@ -467,6 +410,17 @@ class Applier:
         transaction = Transaction(forgotten=[address])
         transaction.events.append(AuditEvent(now, "forgotten", str(address), {"reason": reason}))
         await self.store.commit(transaction)
+
+
+async def _resume_undo(operation: WriteOperation, checked: CheckResult, writer: ResourceWriter) -> ActionResult:
+    """Finish taking a correction back."""
+    try:
+        undone = await CorrectionUndo(writer).resume(operation, checked)
+    except undo.Postponed as error:
+        return ActionResult(checked, ActionOutcome.HELD, error.message)
+    except CannotUndo as error:
+        return ActionResult(checked, ActionOutcome.FAILED, error.message)
+    return ActionResult(checked, ActionOutcome.DONE, f"undone: {undone.message}", correction=operation.id)
 
 
 def _is_work(checked: CheckResult) -> bool:

@@ -19,7 +19,7 @@ from holdfast.model.path import Path
 from holdfast.model.verdict import Verdict
 from holdfast.providers.protocol import SupportsSignature, attribution
 from holdfast.reconcile.connections import Connections
-from holdfast.reconcile.evaluate import Evaluation
+from holdfast.reconcile.evaluation import Evaluation
 from holdfast.reconcile.known_secrets import KnownSecrets
 from holdfast.reconcile.rate_limit import CallKind
 from holdfast.reconcile.resolved_resource import ResolvedResource
@@ -46,28 +46,30 @@ async def likely_actors_of(world: Connections, item: ResolvedResource) -> tuple[
     return tuple(sorted((each for each in found if _is_shown(each, world.known, item.secret_values())), key=_rank))
 
 
-async def other_writers(world: Connections, judged: Evaluation) -> tuple[LikelyActor, ...]:
+async def other_writers(world: Connections, evaluation: Evaluation) -> tuple[LikelyActor, ...]:
     """Return who may have moved a resource away from what we wrote; the name our own writes bear is not among them."""
-    found = await likely_actors_of(world, judged.prepared)
-    ours = await _our_name(world, judged) if found else None
+    found = await likely_actors_of(world, evaluation.resource)
+    ours = await _our_name(world, evaluation) if found else None
     return tuple(each for each in found if each.who != ours)
 
 
-async def is_of_another(world: Connections, judged: Evaluation) -> bool:
+async def is_of_another(world: Connections, evaluation: Evaluation) -> bool:
     """Tell whether somebody else seems to have added what would join the baseline as a default of the service.
 
     Only where the provider knows our own name can it be told; a mere possibility is not enough.
     """
-    reader = await world.reader(judged.prepared.declaration.address.connection)
-    if attribution(reader) is None or await _our_name(world, judged) is None:
+    reader = await world.reader(evaluation.resource.declaration.address.connection)
+    if attribution(reader) is None or await _our_name(world, evaluation) is None:
         return False
-    added = [paths.parse_path(each.path) for each in judged.joined]
-    written = (judged.before.applied.settle_until or 0.0) - judged.prepared.settings.settle_window - SKEW_SECONDS
+    added = [paths.parse_path(each.path) for each in evaluation.joined]
+    written = (
+        (evaluation.before.applied.settle_until or 0.0) - evaluation.resource.settings.settle_window - SKEW_SECONDS
+    )
     return any(
         each.confidence is not Confidence.LOW
         and (each.at is None or each.at >= written)
         and (not each.paths or any(_is_about(text, added) for text in each.paths))
-        for each in await other_writers(world, judged)
+        for each in await other_writers(world, evaluation)
     )
 
 
@@ -97,13 +99,13 @@ def _is_about(text: str, found: Sequence[Path]) -> bool:
     return any(each[: len(path)] == path or path[: len(each)] == each for each in found)
 
 
-async def _our_name(world: Connections, judged: Evaluation) -> str | None:
+async def _our_name(world: Connections, evaluation: Evaluation) -> str | None:
     """Return the name under which we write: the one on what was read back after our last write."""
-    address = judged.prepared.declaration.address
+    address = evaluation.resource.declaration.address
     reader = await world.reader(address.connection)
-    if not isinstance(reader, SupportsSignature) or judged.baseline is None:
+    if not isinstance(reader, SupportsSignature) or evaluation.known.baseline is None:
         return None
-    return reader.signature(address.kind, judged.baseline.observed)
+    return reader.signature(address.kind, evaluation.known.baseline.observed)
 
 
 def as_data(likely_actors: Sequence[LikelyActor]) -> dict[str, Json]:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from holdfast.model.condition import Condition, ConditionType, Truth, merge
 from holdfast.model.decision import Action, Decision
 from holdfast.model.verdict import Status, Verdict
 from holdfast.policy.decide import DecisionInputs, HoldReason
+
+if TYPE_CHECKING:
+    from holdfast.policy.fleet_limits import Allowed
+    from holdfast.reconcile.check import CheckResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +73,7 @@ def _told(outcome: ConditionOutcome) -> dict[ConditionType, tuple[Truth, str, st
 
 
 def _conflict(inputs: DecisionInputs | None) -> tuple[Truth, str, str] | None:
-    restrained = inputs.restrained if inputs is not None else {}
+    restrained = inputs.paths.restrained if inputs is not None else {}
     found = [f"{path}: {why.message}" for path, why in restrained.items() if why.restraint is HoldReason.CONTENTION]
     return (Truth.TRUE, "Contention", "; ".join(found)) if found else None
 
@@ -98,3 +103,19 @@ def _available(verdict: Verdict) -> tuple[Truth, str, str]:
 
 def _camel(text: str) -> str:
     return "".join(word.capitalize() for word in text.split("_"))
+
+
+def limit(checked: CheckResult, allowed: Allowed) -> CheckResult:
+    """Return a check with what the limits of the fleet left of its decision."""
+    if allowed.decision is checked.decision:
+        return replace(checked, charges=allowed.charges) if allowed.charges else checked
+    state = checked.state
+    outcome = ConditionOutcome(state.declared.generation, checked.verdict, allowed.decision, checked.at, checked.inputs)
+    state = replace(state, observed=replace(state.observed, conditions=after(state.observed.conditions, outcome)))
+    return replace(checked, decision=allowed.decision, state=state, charges=(), limit=allowed.decision.reasons[0])
+
+
+def is_news(checked: CheckResult) -> bool:
+    """Return True if a check says anything that was not known of the resource."""
+    before = checked.prepared.state
+    return before is None or before.observed.conditions != checked.state.observed.conditions

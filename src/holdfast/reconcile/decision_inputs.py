@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from holdfast.compare import known_differences, paths
 from holdfast.compare.comparators import is_fingerprint
@@ -12,52 +12,72 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found, ReadError, ReadFailure
-from holdfast.policy.decide import DecisionInputs, ReconcileMode
+from holdfast.policy.decide import DecisionInputs, Handling, PathFacts, ReconcileMode, WriteLimits, WriteRecord
 from holdfast.policy.settings import Level
 from holdfast.reconcile import evaluate
-from holdfast.reconcile.evaluate import Evaluation
+from holdfast.reconcile.evaluation import Evaluation
 
 _LIFTING: Final = ("onImmutable", "recreate", "resyncPeriod")
 
 
-def inputs_of(judged: Evaluation) -> DecisionInputs:
-    """Gather everything that a decision depends on besides the verdict, as far as looking tells."""
-    item, verdict, tree, state = judged.prepared, judged.verdict, judged.tree, judged.before
-    assert tree is not None
-    settings = item.settings
-    fixed = frozenset(paths.format_path(finding.path) for finding in verdict.findings if _is_fixed(finding, tree))
-    edited = state.declared.document != item.desired_digest or _is_set_otherwise(judged)
-    return DecisionInputs(
-        policy=item.declaration.policy,
-        origin=state.applied.origin,
-        on_drift=settings.on_drift,
-        on_immutable=settings.on_immutable,
-        recreate=settings.recreate,
+def inputs_of(evaluation: Evaluation) -> DecisionInputs:
+    """Return everything that a decision depends on beside the verdict, as far as the check tells."""
+    item, state, settings = evaluation.resource, evaluation.before, evaluation.resource.settings
+    reading, applied = evaluation.observation.reading, state.applied.document
+    mode = settings.reconcile_mode
+    is_withheld = isinstance(reading, ReadFailure) and reading.trouble is ReadError.WITHHELD
+    if is_withheld and mode is not ReconcileMode.OBSERVE:  # what nobody can see is sent without comparing
+        mode = ReconcileMode.PUT_ONLY
+    handling = Handling(
+        item.declaration.policy,
+        state.applied.origin,
+        settings.on_drift,
+        settings.on_immutable,
+        settings.recreate,
         resyncs=settings.resync_period > 0 or not settings.is_resync_set,
-        applied=state.applied.document is not None
-        and not judged.invalid,  # what is known counts no more: it is learnt anew
-        edited=state.applied.document is not None and state.applied.document != item.desired_digest,
         imports=item.declaration.import_from is not None,
         whole_writes=not item.kind.patches,
-        immutable=fixed,
+        mode=mode,
+    )
+    is_edited = state.declared.document != item.desired_digest or _is_set_otherwise(evaluation)
+    is_new = applied != item.desired_digest  # a write that failed was to bring this about
+    record = WriteRecord(
+        applied=applied is not None and not evaluation.known.invalid,
+        edited=applied is not None and is_new,
+        terminal=None if is_edited or item.is_retried else state.schedule.terminal,
+        damaged=evaluation.known.invalid == evaluate.DAMAGED,
+        failed=reading.failed if isinstance(reading, Found) and is_new else "",
+        uncompared=is_withheld or (mode is ReconcileMode.PUT_ONLY and isinstance(reading, Found)),
+    )
+    return DecisionInputs(handling, record, _path_facts(evaluation), WriteLimits(source=item.held))
+
+
+def _path_facts(evaluation: Evaluation) -> PathFacts:
+    item, tree, known = evaluation.resource, evaluation.tree, evaluation.known
+    findings, desired = evaluation.verdict.findings, item.desired
+    if not findings:
+        return PathFacts(unresolved=known.unresolved)
+    assert tree is not None
+    valued = {paths.format_path(finding.path) for finding in findings if _has_baseline_only(finding)}
+    is_pinned = item.settings.pin_baseline
+    return PathFacts(
+        immutable=frozenset(paths.format_path(finding.path) for finding in findings if _is_fixed(finding, tree)),
         declared_lists=frozenset(
-            paths.format_path(f.path)
-            for f in verdict.findings
-            if _is_in_list(f, item.desired) or _is_in_whole_map(f, item.desired, tree)
+            paths.format_path(finding.path)
+            for finding in findings
+            if _is_in_list(finding, desired) or _is_in_whole_map(finding, desired, tree)
         ),
-        unresolved=judged.unresolved,
-        source=item.held,
-        terminal=None if edited or item.is_retried else state.schedule.terminal,
-        **_mode(judged),
+        unresolved=known.unresolved,
+        pinnable=(known.unresolved - known.pinned) & valued if is_pinned else frozenset(),
     )
 
 
-def _is_set_otherwise(judged: Evaluation) -> bool:
+def _is_set_otherwise(evaluation: Evaluation) -> bool:
     """Return True if a setting that may lift a block is another one than when it was blocked: it was told to set it.
 
     A built-in value is nobody's setting: `watch` has another period than `plan` where nothing sets one.
     """
-    before, now = judged.before.declared.options, judged.prepared.options
+    before, now = evaluation.before.declared.options, evaluation.resource.options
     return any(
         before[name]["value"] != now[name]["value"] and not (_is_built_in(before[name]) and _is_built_in(now[name]))
         for name in _LIFTING
@@ -67,26 +87,6 @@ def _is_set_otherwise(judged: Evaluation) -> bool:
 
 def _is_built_in(option: Mapping[str, Json]) -> bool:
     return str(option.get("from", "")).startswith(Level.BUILT_IN)
-
-
-def _mode(judged: Evaluation) -> dict[str, Any]:
-    """Return how looking leads to writing here: as the settings say, and without comparing what nobody can see."""
-    settings, reading = judged.prepared.settings, judged.reading
-    mode = settings.reconcile_mode
-    withheld = isinstance(reading, ReadFailure) and reading.trouble is ReadError.WITHHELD
-    if withheld and mode is not ReconcileMode.OBSERVE:
-        mode = ReconcileMode.PUT_ONLY
-    uncompared = withheld or (mode is ReconcileMode.PUT_ONLY and isinstance(reading, Found))
-    pinnable = judged.unresolved - judged.pinned if settings.pin_baseline else frozenset[str]()
-    known = {paths.format_path(f.path) for f in judged.verdict.findings if _has_baseline_only(f)}
-    is_ours = judged.before.applied.document != judged.prepared.desired_digest  # what failed was to bring this about
-    return {
-        "mode": mode,
-        "uncompared": uncompared,
-        "damaged": judged.invalid == evaluate.DAMAGED,
-        "failed": reading.failed if isinstance(reading, Found) and is_ours else "",
-        "pinnable": pinnable & known,
-    }
 
 
 def _has_baseline_only(finding: Finding) -> bool:

@@ -199,7 +199,7 @@ class Discoverer:
     async def _read(self, reader: Reader, addresses: Sequence[Address], placed: _Placed) -> None:
         """Place declarations that were never applied, by reading what they identify; what waits is not there yet."""
         ready, _waiting = await self.preparer.prepare(addresses)
-        readings = await self.looker.read_all(ready, {}, [None] * len(ready))
+        readings = await self.looker.read_all(ready, {}, [False] * len(ready))
         for item, reading in zip(ready, readings, strict=True):
             address = item.declaration.address
             pool = _pool_of(reader, address.kind)

@@ -1,242 +1,400 @@
-"""Judging: from a reading to a verdict, with what is remembered of the resource. Decides nothing and writes nothing."""
+"""From an observation to a verdict, with what is known of the resource. Decides nothing and writes nothing.
+
+`is_unchanged` ends an evaluation early. Otherwise the pure steps of `STEPS` run in their order over one `Evaluation`,
+and the verdict is concluded once, at the end.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
-from holdfast.compare import diff, known_differences, paths, verdict_rules
-from holdfast.compare.known_differences import Validity
-from holdfast.compare.rule_tree import RuleTree
+from holdfast.compare import paths, verdict_rules
 from holdfast.errors import StoreError
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, NotFound, ReadFailure, ReadResult
+from holdfast.model.read_result import Found, NotFound, ReadResult
 from holdfast.model.resource import ManagementPolicy
-from holdfast.model.verdict import LASTING, Status, Suppressed, SuppressionReason, Verdict
+from holdfast.model.verdict import INHERITED, LASTING, Status, Suppressed, SuppressionReason, Verdict
 from holdfast.policy.decide import ReconcileMode
 from holdfast.providers.protocol import Unchanged
-from holdfast.reconcile import fault_isolation, rule_migration
+from holdfast.reconcile.evaluation import Evaluation, Evidence, Known, Observation, Signature
 from holdfast.reconcile.resolved_resource import ResolvedResource, digest_of
-from holdfast.store.state import DeclaredState, Digest, ResourceState
+from holdfast.store.governance import AcceptedValue
+from holdfast.store.state import Digest, ResourceState
 
-Signature = Callable[[Json], str | None]
+if TYPE_CHECKING:
+    from holdfast.compare import diff
 
-DAMAGED = "the stored baseline is damaged: its checksum does not match"
-
-
-@dataclass(frozen=True, slots=True)
-class Evaluation:
-    """What is true of a resource, before it is asked what to do about it."""
-
-    prepared: ResolvedResource
-    at: float
-    reading: ReadResult | Unchanged
-    observed: Json  # as it was read, redacted; ABSENT if nothing was found
-    tree: RuleTree | None  # None: nothing was compared
-    verdict: Verdict
-    baseline: diff.Baseline | None = None
-    secret_rules: Json = None
-    observed_digest: Digest | None = None
-    baseline_digest: Digest | None = None
-    unresolved: frozenset[str] = frozenset()  # paths that our last write failed to revert
-    lapsed: str = ""  # waivers that have run out, as a sentence
-    pinned: frozenset[str] = frozenset()  # of these, what did not go back though its baseline value was sent
-    invalid: str = ""  # why what was known of it counts no more, as a sentence
-    carried_over: bool = False  # in sync by what it shows in the version of the API that what is known was learnt in
-    platform: Mapping[str, str] = field(
-        default_factory=dict
-    )  # paths that the platform itself moved, and why it seems so
-
-    @property
-    def is_still(self) -> bool:
-        """Tell whether nothing has moved since the last look, so that there was nothing to compare or decide."""
-        return isinstance(self.reading, Unchanged)
-
-    @property
-    def joined(self) -> list[Suppressed]:
-        """Return the defaults that joined the baseline with this look."""
-        return [each for each in self.verdict.suppressed if each.because is SuppressionReason.LATE]
-
-    @property
-    def is_fast(self) -> bool:
-        """Tell whether nothing even had to be parsed to know that."""
-        return isinstance(self.reading, Unchanged) and not self.reading.parsed
-
-    @property
-    def before(self) -> ResourceState:
-        """Return what was remembered before this look."""
-        declaration = self.prepared.declaration
-        return self.prepared.state or ResourceState(declaration.address, declared=DeclaredState(declaration.provider))
+DAMAGED: Final = "the stored baseline is damaged: its checksum does not match"
+_JOINED: Final = "it appeared after our write, as a default of the service does, and joins the baseline"
+_IGNORED: Final = "ignored by policy: neither compared nor written"
+_ALWAYS_SENT: Final = (ReconcileMode.PUT_ONLY, ReconcileMode.SHADOW)
+_DRIFTED: Final = (Status.DRIFTED, Status.CONFLICTED)  # then a new field may be of the same writer
 
 
-STILL = Verdict(Status.IN_SYNC, "nothing changed since the last check")
+Step = Callable[[Evaluation, Evidence], Evaluation]
 
 
-@dataclass(frozen=True, slots=True)
-class EvaluationContext:
-    """What a judgement needs besides the thing itself."""
-
-    documents: Mapping[Digest, Json]  # what the verdict may depend on
-    now: float
-    signature: Signature | None = None  # tells who wrote a document; None: nobody can
-    touched: bool = False  # the provider says that somebody else has written since we did
+# -- unchanged
 
 
-def judge(
-    item: ResolvedResource, reading: ReadResult | Unchanged, seen: Digest | None, means: EvaluationContext
-) -> Evaluation:
-    """Say what a reading means."""
-    documents, now = means.documents, means.now
-    if isinstance(reading, Unchanged):
-        return Evaluation(item, now, reading, ABSENT, None, STILL)
+def is_unchanged(item: ResolvedResource, state: ResourceState | None, seen: Observation | None = None) -> bool:
+    """Return True if the last verdict still holds: in sync, with the same declaration, rules and settings.
+
+    Without `seen` the service answers for the live side, by its etag or by the digest of the raw bytes. With `seen`
+    the canonical hash of what was read must be that of the baseline. `item` may be another resource of the same kind
+    and settings. Then the caller knows that the declaration is the same.
+
+    `store/sql/queries.sql` has the part of it that a list scan asks of a whole kind, under the name `at_rest`.
+    """
+    if (
+        state is None
+        or state.observed.status is not Status.IN_SYNC
+        or state.applied.baseline is None
+        or state.declared.document is None
+    ):
+        return False
+    if item.settings.reconcile_mode in _ALWAYS_SENT:  # a resource that is sent at every turn is compared every time
+        return False
+    if state.schedule.requested != state.schedule.handled:  # a full check was requested
+        return False
+    if (
+        state.applied.document != state.declared.document
+        or state.applied.rules != item.rules.digest
+        or state.schedule.terminal is not None
+    ):
+        return False
+    declared = item.declaration
+    if state.address == declared.address and not (
+        state.declared.document == item.desired_digest
+        and state.declared.options == item.options
+        and state.declared.labels == declared.labels
+        and state.declared.depends_on == item.depends_on
+        and state.declared.provider == declared.provider
+        and (state.declared.source or "") == str(declared.location)
+    ):
+        return False
+    if seen is None:
+        return True
+    if seen.digest is None or state.observed.document != seen.digest or not _is_baseline(item, seen.digest):
+        return False
+    return not _invalid(item, seen.reading) and all(each[0] in LASTING for each in state.observed.suppressed)
+
+
+def _is_baseline(item: ResolvedResource, digest: Digest | None) -> bool:
+    """Return True if hashes alone say that neither side changed; `stateHash: false` has everything compared."""
     state = item.state
-    damaged = _is_damaged(item, reading, documents, seen)
-    invalid = DAMAGED if damaged else _invalid(item, reading)
-    applied, baseline = _remembered(item, reading, documents, seen, damaged=damaged)
-    was_applied = state is not None and state.applied.document is not None
-    baseline_digest = (
-        state.applied.baseline if state is not None and was_applied and isinstance(reading, Found) else None
+    if digest is None or state is None or item.secrets.paths or not item.settings.state_hash:
+        return False
+    return state.applied.document == item.desired_digest and state.applied.baseline == digest
+
+
+def observe_digest(item: ResolvedResource, reading: ReadResult | Unchanged) -> Observation:
+    """Return a reading with the digest of its document; the last digest holds if the raw bytes are the same."""
+    if not isinstance(reading, Found):
+        return Observation(reading)
+    state = item.state
+    if (
+        state is not None
+        and state.observed.document is not None
+        and reading.raw_digest is not None
+        and reading.raw_digest == state.observed.raw_digest
+        and state.applied.rules == item.rules.digest
+        and not item.secrets.paths
+    ):
+        return Observation(reading, state.observed.document)
+    return Observation(reading, digest_of(reading.document))
+
+
+def wanted_documents(item: ResolvedResource, seen: Observation) -> set[Digest]:
+    """Return the stored documents that the verdict may depend on."""
+    state = item.state
+    if state is None or seen.digest is None:
+        return set()
+    is_migrated = item.is_under_other_rules
+    if not is_migrated and _is_baseline(item, seen.digest):
+        return set()
+    wanted = {state.applied.document, state.applied.baseline, state.applied.known_differences}
+    if is_migrated or (item.is_only_seen and inherited(state)):
+        wanted |= {state.applied.rules, state.observed.document, state.declared.document}
+    return {digest for digest in wanted if digest is not None}
+
+
+# -- the steps
+
+
+def migrate_rules(evaluation: Evaluation, evidence: Evidence) -> Evaluation:
+    """Take a resource over from the rules that it was last evaluated by, without changing its verdict."""
+    if evaluation.observation.digest is None or not evaluation.resource.is_under_other_rules:
+        return evaluation
+    from holdfast.reconcile import rule_migration  # noqa: PLC0415 - only after an upgrade or an edit of profiles
+
+    return replace(evaluation, resource=rule_migration.succeeded(evaluation.resource, evidence.documents))
+
+
+def recall(evaluation: Evaluation, evidence: Evidence) -> Evaluation:
+    """Add the rules in force, and what is known from our last write."""
+    from holdfast.compare import diff  # noqa: PLC0415 - only where something changed
+
+    item, seen = evaluation.resource, evaluation.observation
+    state, migration = item.state, item.migration
+    tree, secret_rules = item.rules_for(seen.document)
+    evaluation = replace(evaluation, tree=tree, secret_rules=secret_rules)
+    if state is None:
+        return evaluation
+    documents = {**evidence.documents, **migration.documents} if migration is not None else evidence.documents
+    unresolved, pinned = _of_last_write(item, documents)
+    known = Known(unresolved=unresolved, pinned=pinned)
+    if state.applied.document is None:
+        return replace(evaluation, known=replace(known, invalid=_invalid(item, seen.reading)))
+    if not isinstance(seen.reading, Found):
+        return replace(evaluation, known=replace(known, applied=item.desired))
+    is_baseline = _is_baseline(item, seen.digest)
+    kept = (
+        documents.get(state.applied.baseline, ABSENT)
+        if state.applied.baseline is not None and not is_baseline
+        else ABSENT
     )
-    if invalid:
-        baseline, baseline_digest = None, None
-    tree, secret_rules = item.rules_for(reading.document if isinstance(reading, Found) else ABSENT)
-    if item.declaration.policy is ManagementPolicy.UNMANAGED:
-        verdict = _presence_only(reading)
-    elif item.settings.reconcile_mode is ReconcileMode.PUT_ONLY and isinstance(reading, Found):
+    is_damaged = (
+        state.applied.baseline is not None
+        and not is_baseline
+        and (kept is ABSENT or digest_of(kept) != state.applied.baseline)
+    )
+    # One and the same object where nothing was edited, which the comparison sees at once.
+    same = state.applied.document == item.desired_digest
+    applied = item.desired if same else _kept(documents, state.applied.document, item)
+    invalid = DAMAGED if is_damaged else _invalid(item, seen.reading)
+    if invalid or state.applied.baseline is None:
+        return replace(evaluation, known=replace(known, applied=applied, invalid=invalid))
+    baseline = diff.Baseline(applied, seen.document if is_baseline else kept)
+    known = replace(known, applied=applied, baseline=baseline, baseline_digest=state.applied.baseline)
+    return replace(evaluation, known=known)
+
+
+def compare(evaluation: Evaluation, _: Evidence) -> Evaluation:
+    """Compare three ways; known differences, which the baseline has, are subtracted."""
+    from holdfast.compare import diff  # noqa: PLC0415 - only where something changed
+
+    item, known, tree = evaluation.resource, evaluation.known, evaluation.tree
+    if not isinstance(evaluation.observation.reading, Found) or not _is_compared(item):
+        return evaluation
+    if not known.invalid and _is_baseline(item, evaluation.observation.digest):
+        return evaluation  # neither side changed, so there is nothing to compare
+    assert tree is not None
+    findings = tuple(diff.findings(item.desired, evaluation.observation.document, tree, known.baseline))
+    has_moved = bool(findings) and known.baseline is None
+    has_moved = has_moved and verdict_rules.has_moved(item.desired, known.applied, tree)
+    return replace(evaluation, findings=findings, intent_moved=has_moved)
+
+
+def drop_newly_visible(evaluation: Evaluation, evidence: Evidence) -> Evaluation:
+    """Leave out what only the new rules see, in a resource that has no baseline to take it into."""
+    if not evaluation.findings or not evaluation.resource.is_only_seen or not told(evaluation.resource):
+        return evaluation
+    from holdfast.reconcile import rule_migration  # noqa: PLC0415 - only after an upgrade or an edit of profiles
+
+    live = rule_migration.without_newly_visible(evaluation.resource, evaluation.findings, evidence.documents)
+    return replace(evaluation, findings=tuple(live))
+
+
+def drop_removed(evaluation: Evaluation, _: Evidence) -> Evaluation:
+    """Leave out fields that are no longer declared, where nothing is ever written: nobody is going to remove them."""
+    item = evaluation.resource
+    is_observed = item.settings.reconcile_mode is ReconcileMode.OBSERVE
+    if not evaluation.findings or not (is_observed or item.declaration.policy is ManagementPolicy.OBSERVED):
+        return evaluation
+    return replace(evaluation, findings=tuple(verdict_rules.counted(evaluation.findings)))
+
+
+def absorb_late_defaults(evaluation: Evaluation, evidence: Evidence) -> Evaluation:
+    """Let what the service filled in after our write join the baseline, and report it this once."""
+    from holdfast.compare import known_differences  # noqa: PLC0415 - only where something changed
+
+    known, baseline = evaluation.known, evaluation.known.baseline
+    if baseline is None or not evaluation.findings or not is_settling(evaluation.resource, evidence.now):
+        return evaluation
+    touched = evidence.touched or _is_touched(evaluation, baseline, evidence.signature)
+    after, rest = known_differences.absorb_late(
+        baseline, evaluation.findings, window_open=True, touched_by_other=touched
+    )
+    if after is baseline:
+        return evaluation
+    joined = tuple(
+        Suppressed(SuppressionReason.LATE, paths.format_path(finding.path), _JOINED, finding)
+        for finding in evaluation.findings
+        if finding not in rest
+    )
+    known = replace(known, baseline=after, baseline_digest=digest_of(after.observed))
+    return replace(evaluation, known=known, findings=tuple(rest), suppressed=(*evaluation.suppressed, *joined))
+
+
+def migrate_version(evaluation: Evaluation, evidence: Evidence) -> Evaluation:
+    """Take what was in sync in the old version of the API over into the new one; its baseline is learnt there."""
+    if evidence.newer is None or evaluation.findings or not isinstance(evaluation.observation.reading, Found):
+        return evaluation
+    mode, migration = evaluation.resource.settings.reconcile_mode, evaluation.resource.migration
+    if mode is ReconcileMode.PUT_ONLY or (migration is not None and migration.unreadable):
+        return evaluation
+    item, seen = evidence.newer
+    tree, secret_rules = item.rules_for(seen.document)
+    known = replace(evaluation.known, baseline=None, baseline_digest=None, invalid=outdated(item, seen.reading) or "")
+    return replace(
+        evaluation,
+        resource=item,
+        observation=seen,
+        tree=tree,
+        secret_rules=secret_rules,
+        known=known,
+        carried_over=True,
+    )
+
+
+def note_platform_changes(evaluation: Evaluation, evidence: Evidence) -> Evaluation:
+    """Add the paths that the platform itself seems to have changed, where its reader knows its habits."""
+    if evidence.habits is None or not evaluation.findings:
+        return evaluation
+    platform = evidence.habits(evaluation.resource.desired, evaluation.observation.document, evaluation.at)
+    return replace(evaluation, platform=platform) if platform else evaluation
+
+
+def suppress(evaluation: Evaluation, evidence: Evidence) -> Evaluation:
+    """Take out of the findings those that a person or a policy answers for; they are shown beside the others."""
+    item, overrides = evaluation.resource, evidence.overrides
+    address = item.declaration.address
+    if isinstance(evaluation.observation.reading, NotFound) and address in overrides.unsure:
+        return replace(evaluation, lapsed=overrides.unsure[address])
+    accepted = _baselined(evaluation, overrides.acceptances.get(address, ()))
+    suppressed = (*evaluation.suppressed, *_ignored(item), *accepted, *_inherited(evaluation))
+    if not evaluation.findings or not evidence.waivers:
+        return replace(evaluation, suppressed=suppressed) if suppressed else evaluation
+    from holdfast.policy import waivers  # noqa: PLC0415 - only where there are any
+
+    live, waived = waivers.split(address, evaluation.findings, evidence.waivers, evaluation.at)
+    lapsed = "; ".join(map(str, waivers.expired(address, live, evidence.waivers, evaluation.at)))
+    return replace(evaluation, findings=tuple(live), suppressed=(*suppressed, *waived), lapsed=lapsed)
+
+
+STEPS: tuple[Step, ...] = (
+    migrate_rules,
+    recall,
+    compare,
+    drop_newly_visible,
+    drop_removed,
+    absorb_late_defaults,
+    migrate_version,
+    note_platform_changes,
+    suppress,
+)
+
+
+def evaluate(item: ResolvedResource, seen: Observation, evidence: Evidence) -> Evaluation:
+    """Return what is true of a resource, by all steps in their order."""
+    evaluation = Evaluation(item, evidence.now, seen)
+    for step in STEPS:
+        evaluation = step(evaluation, evidence)
+    return replace(evaluation, verdict=_conclude(evaluation))
+
+
+def repeat_last(item: ResolvedResource, now: float, reading: Unchanged) -> Evaluation:
+    """Return the evaluation of a resource that did not change: as declared, with what was suppressed before."""
+    evaluation = Evaluation(item, now, Observation(reading))
+    if not item.settings.ignored_paths and (item.state is None or not item.state.observed.suppressed):
+        return evaluation
+    suppressed = (*_ignored(item), *told(item).values())
+    return replace(evaluation, suppressed=suppressed, verdict=replace(evaluation.verdict, suppressed=suppressed))
+
+
+def _conclude(evaluation: Evaluation) -> Verdict:
+    """Choose the verdict."""
+    item, reading = evaluation.resource, evaluation.observation.reading
+    assert not isinstance(reading, Unchanged)
+    migration = item.migration
+    if migration is not None and migration.unreadable:
+        verdict = verdict_rules.unknown(migration.unreadable)
+    elif item.declaration.policy is ManagementPolicy.UNMANAGED:
+        verdict = verdict_rules.presence(reading)
+    elif not isinstance(reading, Found):
+        verdict = verdict_rules.not_found(reading, was_there=evaluation.known.applied is not ABSENT)
+    elif item.settings.reconcile_mode is ReconcileMode.PUT_ONLY:
         verdict = verdict_rules.uncompared()
-    elif not invalid and seen is not None and is_baseline(item, seen):
-        verdict = verdict_rules.conclude(())  # neither side moved, so there is nothing to compare
     else:
-        verdict = verdict_rules.judge(reading, item.desired, tree, applied=applied, baseline=baseline)
-        verdict = (
-            rule_migration.without_newly_visible(item, verdict, documents) if isinstance(reading, Found) else verdict
-        )
-        verdict = verdict_rules.without_removed(verdict) if _is_only_observed(item) else verdict
-        touched = means.touched or _is_touched(reading, baseline, means.signature)
-        verdict, settled = _absorb_late(verdict, baseline, item, now, touched_by_other=touched)
-        if settled is not baseline:
-            baseline, baseline_digest = settled, digest_of(settled.observed) if settled else None
-    observed = reading.document if isinstance(reading, Found) else ABSENT
-    unresolved = _of_last_write("unresolved", item, documents)
-    pinned = _of_last_write("pinned", item, documents)
-    return Evaluation(
-        item, now, reading, observed, tree, verdict, baseline, secret_rules, seen, baseline_digest, unresolved,
-        pinned=pinned, invalid=invalid,
-    )  # fmt: skip
+        verdict = verdict_rules.conclude(evaluation.findings, intent_moved=evaluation.intent_moved)
+    if not evaluation.suppressed and not evaluation.lapsed:
+        return verdict
+    reason = f"{verdict.reason}; {evaluation.lapsed}" if evaluation.lapsed else verdict.reason
+    return replace(verdict, reason=reason, suppressed=evaluation.suppressed)
+
+
+# -- what the steps ask
+
+
+def _is_compared(item: ResolvedResource) -> bool:
+    """Return True if a resource is compared at all."""
+    is_readable = item.migration is None or not item.migration.unreadable
+    is_managed = item.declaration.policy is not ManagementPolicy.UNMANAGED
+    return is_readable and is_managed and item.settings.reconcile_mode is not ReconcileMode.PUT_ONLY
 
 
 def _invalid(item: ResolvedResource, reading: ReadResult | Unchanged) -> str:
-    """Say why what is known of a resource is not about what was read: that has been made since, under the same id.
+    """Return why the baseline is not about what was read: that was created since, under the same id.
 
     Where either side has no identity, or no version, nothing speaks against it.
     """
     state = item.state
     if state is None or state.applied.baseline is None or not isinstance(reading, Found):
         return ""
+    if reading.identity is None and reading.version is None:
+        return ""
+    from holdfast.compare.known_differences import Validity, invalid_because  # noqa: PLC0415 - as above
+
     was = Validity(state.applied.identity or reading.identity, state.applied.api_version or reading.version)
     now = Validity(reading.identity or was.identity, reading.version or was.api_version)
-    return known_differences.invalid_because(was, now) or ""
+    return invalid_because(was, now) or ""
 
 
-def _of_last_write(what: str, item: ResolvedResource, documents: Mapping[Digest, Json]) -> frozenset[str]:
-    """Return the paths that our last write failed to revert, unless the declaration was edited since."""
+def outdated(item: ResolvedResource, reading: ReadResult | Unchanged) -> str | None:
+    """Return why the baseline was learnt in another API version than this reading, or None."""
     state = item.state
-    if state is None or state.applied.known_differences is None or state.declared.document != item.desired_digest:
-        return frozenset()
-    known = documents.get(state.applied.known_differences)
-    return frozenset(known.get(what, ())) if known else frozenset()
+    if state is None or state.applied.baseline is None or state.applied.api_version is None:
+        return None
+    if not isinstance(reading, Found) or reading.version is None:
+        return None
+    if state.applied.api_version == reading.version:
+        return None
+    from holdfast.compare.known_differences import Validity, invalid_because  # noqa: PLC0415 - after an upgrade only
 
-
-def _is_damaged(
-    item: ResolvedResource, reading: ReadResult | Unchanged, documents: Mapping[Digest, Json], seen: Digest | None
-) -> bool:
-    """Tell whether the baseline is lost, or is not what was kept; then it says nothing, and must not be believed."""
-    state = item.state
-    if (
-        state is None
-        or state.applied.document is None
-        or state.applied.baseline is None
-        or not isinstance(reading, Found)
-    ):
-        return False
-    if seen is not None and is_baseline(item, seen):
-        return False
-    kept = documents.get(state.applied.baseline, ABSENT)
-    return kept is ABSENT or digest_of(kept) != state.applied.baseline
-
-
-def _remembered(
-    item: ResolvedResource,
-    reading: ReadResult,
-    documents: Mapping[Digest, Json],
-    seen: Digest | None,
-    *,
-    damaged: bool = False,
-) -> tuple[Json, diff.Baseline | None]:
-    """Return what was applied and the baseline, as far as the verdict can depend on their contents."""
-    state = item.state
-    if state is None or state.applied.document is None:
-        return ABSENT, None
-    # One and the same object where nothing was edited, which the comparison sees at a glance.
-    same = state.applied.document == item.desired_digest
-    if not isinstance(reading, Found):
-        return item.desired, None
-    applied = item.desired if same else _kept(documents, state.applied.document, item)
-    if state.applied.baseline is None or damaged:
-        return applied, None
-    if seen is not None and is_baseline(item, seen):  # the very document that was just read
-        return applied, diff.Baseline(applied, reading.document)
-    return applied, diff.Baseline(applied, _kept(documents, state.applied.baseline, item))
+    return invalid_because(Validity(None, state.applied.api_version), Validity(None, reading.version))
 
 
 def is_settling(item: ResolvedResource, now: float) -> bool:
-    """Tell whether a service may still be filling in what it makes of our last write, with nothing else moved."""
+    """Return True if a service may still be filling in defaults after our last write, and nothing else changed."""
     state = item.state
     if state is None or state.applied.settle_until is None or not item.kind.fills_in:
         return False
-    return now < state.applied.settle_until and state.observed.status not in _MOVED
+    return now < state.applied.settle_until and state.observed.status not in _DRIFTED
 
 
-_MOVED = (Status.DRIFTED, Status.CONFLICTED)  # then what appears beside it may be of the same hand
-
-
-def _is_only_observed(item: ResolvedResource) -> bool:
-    observes = item.settings.reconcile_mode is ReconcileMode.OBSERVE
-    return observes or item.declaration.policy is ManagementPolicy.OBSERVED
-
-
-def _is_touched(reading: ReadResult, baseline: diff.Baseline | None, signature: Signature | None) -> bool:
-    """Tell whether what was read bears another name than what was read back after our own write."""
-    if signature is None or baseline is None or not isinstance(reading, Found):
+def _is_touched(evaluation: Evaluation, baseline: diff.Baseline, signature: Signature | None) -> bool:
+    """Return True if what was read bears another name than what was read back after our own write."""
+    if signature is None:
         return False
-    ours, theirs = signature(baseline.observed), signature(reading.document)
+    ours, theirs = signature(baseline.observed), signature(evaluation.observation.document)
     return ours is not None and theirs is not None and ours != theirs
 
 
-def _absorb_late(
-    verdict: Verdict, baseline: diff.Baseline | None, item: ResolvedResource, now: float, *, touched_by_other: bool
-) -> tuple[Verdict, diff.Baseline | None]:
-    """Let what the service filled in after our write join the baseline, and tell of it this once."""
-    if baseline is None or not verdict.findings or not is_settling(item, now):
-        return verdict, baseline
-    after, rest = known_differences.absorb_late(
-        baseline, verdict.findings, window_open=True, touched_by_other=touched_by_other
-    )
-    if after is baseline:
-        return verdict, baseline
-    joined = (each for each in verdict.findings if each not in rest)
-    suppressed = tuple(
-        Suppressed(SuppressionReason.LATE, paths.format_path(each.path), _JOINED, each) for each in joined
-    )
-    return replace(verdict_rules.conclude(rest), suppressed=suppressed), after
-
-
-_JOINED = "it appeared after our write, as a default of the service does, and joins the baseline"
+def _of_last_write(item: ResolvedResource, documents: Mapping[Digest, Json]) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the paths that our last write failed to revert, and those pinned in vain, until the next edit."""
+    state = item.state
+    if state is None or state.applied.known_differences is None or state.declared.document != item.desired_digest:
+        return frozenset(), frozenset()
+    known = documents.get(state.applied.known_differences) or {}
+    return frozenset(known.get("unresolved", ())), frozenset(known.get("pinned", ()))
 
 
 def _kept(documents: Mapping[Digest, Json], digest: Digest, item: ResolvedResource) -> Json:
-    """Return a remembered document; one that is lost must stop the check, for the world is no substitute for it."""
+    """Return a stored document; a lost one stops the check, because live state is no substitute for it."""
     try:
         return documents[digest]
     except KeyError:
@@ -244,56 +402,50 @@ def _kept(documents: Mapping[Digest, Json], digest: Digest, item: ResolvedResour
         raise StoreError(message) from None
 
 
-def _presence_only(reading: ReadResult) -> Verdict:
-    match reading:
-        case Found():
-            return Verdict(Status.IN_SYNC, "there; unmanaged resources are not compared")
-        case NotFound():
-            return Verdict(Status.MISSING, "unmanaged, and not there")
-        case ReadFailure(trouble=trouble, detail=detail):
-            return Verdict(Status.UNKNOWN, f"could not be read ({trouble.value}){': ' + detail if detail else ''}")
+def inherited(state: ResourceState) -> tuple[Suppressed, ...]:
+    """Return what was suppressed when rules took over, at an earlier check."""
+    return tuple(
+        Suppressed(SuppressionReason(because), path, note)
+        for because, path, note in state.observed.suppressed
+        if because in INHERITED
+    )
 
 
-def observed_digest(item: ResolvedResource, reading: ReadResult | Unchanged) -> Digest | None:
-    """Return the digest of what was found; the last one holds if not even the raw bytes moved."""
-    if not isinstance(reading, Found):
-        return None
-    state = item.state
-    if state is None or state.applied.rules != item.rules_digest or item.secrets or reading.raw_digest is None:
-        return digest_of(reading.document)
-    same = reading.raw_digest == state.observed.raw_digest and state.observed.document is not None
-    return state.observed.document if same else digest_of(reading.document)
+def told(item: ResolvedResource) -> dict[str, Suppressed]:
+    """Return what is suppressed because rules took over, now or at an earlier check, by path."""
+    before = inherited(item.state) if item.state is not None and item.state.observed.suppressed else ()
+    return {each.path: each for each in (*before, *(item.migration.suppressed if item.migration is not None else ()))}
 
 
-def digested(item: ResolvedResource, reading: ReadResult | Unchanged) -> tuple[ReadResult | Unchanged, Digest | None]:
-    """Return a reading with the digest of what was found; what has none is unreadable."""
-    try:
-        return reading, observed_digest(item, reading)
-    except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
-        return fault_isolation.unreadable(error, item.declaration.address), None
+def _inherited(evaluation: Evaluation) -> list[Suppressed]:
+    """Return what was suppressed when the rules took over, as far as it still is as it was then."""
+    from holdfast.compare import diff  # noqa: PLC0415 - only where something changed
+
+    item, reading = evaluation.resource, evaluation.observation.reading
+    before = told(item)
+    if not before or isinstance(reading, NotFound):
+        return []
+    if not isinstance(reading, Found) or evaluation.tree is None:
+        return list(before.values())
+    counted = {paths.format_path(finding.path) for finding in evaluation.findings}
+    document, tree = evaluation.observation.document, evaluation.tree
+    differing = {paths.format_path(change.path) for change in diff.differences(item.desired, document, tree)}
+    return [suppressed for path, suppressed in before.items() if path in differing - counted]
 
 
-def unmoved(item: ResolvedResource, reading: ReadResult | Unchanged, seen: Digest | None) -> ReadResult | Unchanged:
-    """Return a whole reading of something at rest as the news that it is: none, if its hash is that of the baseline.
-
-    For what a hint may be offered for (see `looking.hint`). Then all that a check would find, decide and remember is
-    what the last one did, but for its times and tags. What a person accepted is counted at every look.
-    """
-    state = item.state
-    if seen is None or state is None or state.observed.document != seen or not is_baseline(item, seen):
-        return reading
-    if (
-        not isinstance(reading, Found)
-        or _invalid(item, reading)
-        or any(each[0] not in LASTING for each in state.observed.suppressed)
-    ):
-        return reading
-    return Unchanged(reading.etag, reading.raw_digest, parsed=True)
+def _ignored(item: ResolvedResource) -> list[Suppressed]:
+    return [Suppressed(SuppressionReason.IGNORED, path, _IGNORED) for path in item.settings.ignored_paths]
 
 
-def is_baseline(item: ResolvedResource, seen: Digest) -> bool:
-    """Tell by hashes alone that neither side moved; `stateHash: false` has everything compared instead."""
-    state = item.state
-    if state is None or item.secrets or not item.settings.state_hash:
-        return False
-    return state.applied.document == item.desired_digest and state.applied.baseline == seen
+def _baselined(evaluation: Evaluation, acceptances: Sequence[AcceptedValue]) -> list[Suppressed]:
+    """Return what was accepted as the new normal and still is so."""
+    if not isinstance(evaluation.observation.reading, Found):
+        return []
+    document = evaluation.observation.document
+    return [
+        Suppressed(
+            SuppressionReason.BASELINED, each.path, f"baselined by {each.who}" + (f": {each.why}" if each.why else "")
+        )
+        for each in acceptances
+        if paths.resolve(document, paths.parse_path(each.path)) == each.value
+    ]

@@ -15,7 +15,7 @@ from holdfast.model.finding import Finding, FindingClass
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found
 from holdfast.model.resource import OnDrift
-from holdfast.policy.decide import HoldReason, PathHold, Recreate, decide
+from holdfast.policy.decide import DecisionInputs, HoldReason, PathHold, Recreate, decide
 from holdfast.reconcile import serialize
 from holdfast.reconcile.check import CheckResult
 from holdfast.store.governance import AcceptedValue
@@ -53,7 +53,11 @@ def recreated(checked: CheckResult) -> CheckResult:
     """Let what is gone come back because a person said so."""
     if checked.inputs is None:
         return checked
-    inputs = replace(checked.inputs, recreate=Recreate.ALWAYS, terminal=None)
+    inputs = replace(
+        checked.inputs,
+        handling=replace(checked.inputs.handling, recreate=Recreate.ALWAYS),
+        record=replace(checked.inputs.record, terminal=None),
+    )
     return replace(checked, decision=decide(checked.verdict, inputs), inputs=inputs)
 
 
@@ -63,15 +67,13 @@ def reverted(checked: CheckResult, pattern: str | None) -> CheckResult:
         return checked
     wanted = {paths.format_path(f.path) for f in (chosen(checked, pattern) if checked.verdict.findings else ())}
     others = {paths.format_path(f.path) for f in checked.verdict.findings} - wanted
-    inputs = replace(
-        checked.inputs,
-        on_drift=OnDrift.CORRECT,
-        recreate=Recreate.ALWAYS,
-        restrained=dict.fromkeys(sorted(others), _NOT_ASKED),
-        free=frozenset(),
-        unresolved=checked.inputs.unresolved - wanted,
-        approved=True,
-        terminal=None,
+    before = checked.inputs
+    restrained = dict.fromkeys(sorted(others), _NOT_ASKED)
+    inputs = DecisionInputs(
+        replace(before.handling, on_drift=OnDrift.CORRECT, recreate=Recreate.ALWAYS),
+        replace(before.record, terminal=None),
+        replace(before.paths, restrained=restrained, free=frozenset(), unresolved=before.paths.unresolved - wanted),
+        replace(before.limits, approved=True),
     )
     return replace(checked, decision=decide(checked.verdict, inputs), inputs=inputs, asked=True)
 
@@ -81,7 +83,7 @@ async def rebaseline(
 ) -> tuple[Finding, ...]:
     """Take live values as the new baseline; return the findings that are findings no more."""
     taken = chosen(checked, pattern)
-    if checked.baseline is None or not isinstance(checked.reading, Found):
+    if checked.evaluation.known.baseline is None or not isinstance(checked.reading, Found):
         message = f"{checked.address} has no baseline yet; apply or import it first"
         raise InputError(message)
     secret = [finding for finding in taken if finding.cls is FindingClass.SECRET]
@@ -89,7 +91,7 @@ async def rebaseline(
         raise InputError(
             f"{paths.format_path(secret[0].path)} is a secret; a secret is changed in its source, not here"
         )
-    baseline = known_differences.accept(checked.baseline, taken)
+    baseline = known_differences.accept(checked.evaluation.known.baseline, taken)
     rest = _remaining(checked, baseline)
     if any(each in rest for each in taken):
         message = "its value cannot be taken by itself; accept the whole document or edit the manifest"

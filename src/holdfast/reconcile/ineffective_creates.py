@@ -10,7 +10,7 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
 from holdfast.reconcile.action_result import ActionOutcome, NotTaken
-from holdfast.reconcile.apply import RunReport
+from holdfast.reconcile.report import RunReport
 from holdfast.store.protocol import Store
 
 _MAKING: Final = frozenset({Action.CREATE, Action.RECREATE, Action.REPLACE})

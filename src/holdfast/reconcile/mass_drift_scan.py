@@ -19,6 +19,7 @@ from holdfast.policy import mass_drift
 from holdfast.policy.decide import CORRECTED
 from holdfast.reconcile.check import Checker, CheckResult
 from holdfast.reconcile.clock import Clock
+from holdfast.reconcile.policy_evaluation import Foreseen, is_approved
 from holdfast.reconcile.resolve import ResourceResolver
 from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.store.protocol import Store
@@ -59,9 +60,10 @@ class Surveyor:
     store: Store
     checker: Checker
     others: Others
+    foreseen: Foreseen = field(default_factory=dict)  # of this run, and of resources that it has yet to come to
 
     async def survey(self, found: Sequence[CheckResult]) -> None:
-        """Let the checker count with the others of whatever is to be corrected, until it is mass drift or is not."""
+        """Foresee the others of whatever is to be corrected, until it is mass drift or is not."""
         guard = self.checker.rules.corrections.mass_drift
         families = sorted({(one.address.connection, one.address.kind) for one in found if _is_correction(one)})
         if guard is None or not families:
@@ -70,13 +72,13 @@ class Surveyor:
         for family in families:
             if sizes.get(family, 0) < min(guard.at_least, guard.identical) or self.others.is_known(family):
                 continue
-            if await self.checker.is_mass_drift(found):
+            if await self.checker.is_mass_drift(found, self.foreseen):
                 return
-            without = {one.address for one in found} | self.checker.foreseen
+            without = {one.address for one in found} | self.foreseen.keys()
             moved: list[Address] = []
             async for checks in self._looked(family, without, guard.share):
-                self.checker.foresee_also(checks)
-                if await self.checker.is_mass_drift(found):
+                self.foreseen |= {checked.address: checked.verdict for checked in checks}
+                if await self.checker.is_mass_drift(found, self.foreseen):
                     return
                 moved += [one.address for one in checks if one.decision.action.is_write]
             await self.others.hasten(moved)
@@ -188,8 +190,8 @@ class Scheduled:
 
 def _is_correction(checked: CheckResult) -> bool:
     """Tell whether the guard is asked about it: a person's yes goes before the guard."""
-    approved = checked.inputs is not None and checked.inputs.approved
-    return checked.decision.action.is_write and checked.verdict.status in CORRECTED and not approved
+    is_correction = checked.decision.action.is_write and checked.verdict.status in CORRECTED
+    return is_correction and not is_approved(checked)
 
 
 def _mixed(addresses: Sequence[Address], now: float) -> list[Address]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from holdfast.model.decision import Action, Decision
 from holdfast.model.read_result import Found, ReadFailure
@@ -12,8 +11,7 @@ from holdfast.model.verdict import LASTING, Status, Verdict
 from holdfast.policy import resync_schedule
 from holdfast.policy.decide import ReconcileMode
 from holdfast.providers.protocol import Unchanged
-from holdfast.reconcile import conditions, rule_migration
-from holdfast.reconcile.evaluate import Evaluation
+from holdfast.reconcile.evaluation import Evaluation
 from holdfast.reconcile.policy_evaluation import PolicyOutcome
 from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.reconcile.retry import RetryPolicy
@@ -32,20 +30,21 @@ class Memory:
         period, jitter, shape = item.resync_seconds, item.settings.resync_jitter, item.settings.resync_jitter_shape
         return resync_schedule.next_due(now, period, jitter, self.random01(), shape) if period > 0 else None
 
-    def after_check(self, judged: Evaluation, governed: PolicyOutcome) -> ResourceState:
+    def after_check(self, evaluation: Evaluation, governed: PolicyOutcome) -> ResourceState:
         """Return the state after a check; a failed read changes only what is known about failing."""
-        item, now, state = judged.prepared, judged.at, judged.before
+        from holdfast.reconcile import conditions  # noqa: PLC0415 - only where something changed
+
+        item, now, state = evaluation.resource, evaluation.at, evaluation.before
         edited = state.declared.document != item.desired_digest
         generation = (
             state.declared.generation + 1
             if edited and state.declared.document is not None
             else state.declared.generation
         )
-        outcome = conditions.ConditionOutcome(generation, judged.verdict, governed.decision, now, governed.inputs)
-        schedule, observed, applied = self._seen(judged)
+        outcome = conditions.ConditionOutcome(generation, evaluation.verdict, governed.decision, now, governed.inputs)
+        seen = self._seen(evaluation)
         return replace(
-            state,
-            applied=replace(state.applied, **applied),
+            seen,
             declared=replace(
                 state.declared,
                 provider=item.declaration.provider,
@@ -57,83 +56,88 @@ class Memory:
                 source=str(item.declaration.location) or None,
             ),
             schedule=replace(
-                state.schedule,
+                seen.schedule,
                 resync_seconds=item.resync_seconds,
                 checked_at=now,
-                terminal=_terminal(judged, governed.decision),
+                terminal=_terminal(evaluation, governed.decision),
                 handled=state.schedule.requested,
-                **schedule,
             ),
             observed=replace(
-                state.observed,
-                status=judged.verdict.status,
+                seen.observed,
+                status=evaluation.verdict.status,
                 missing_checks=state.observed.missing_checks + 1
-                if {state.observed.status, judged.verdict.status} == {Status.MISSING}
+                if {state.observed.status, evaluation.verdict.status} == {Status.MISSING}
                 else 1,
-                reason=judged.verdict.reason,
-                suppressed=tuple((each.because.value, each.path, each.note) for each in judged.verdict.suppressed),
+                reason=evaluation.verdict.reason,
+                suppressed=tuple((each.because.value, each.path, each.note) for each in evaluation.verdict.suppressed),
                 conditions=conditions.after(state.observed.conditions, outcome),
-                **observed,
             ),
         )
 
-    def after_glance(self, judged: Evaluation) -> ResourceState:
+    def after_glance(self, evaluation: Evaluation) -> ResourceState:
         """Return the state after a look that found nothing new: only its times and tags move."""
-        reading = judged.reading
+        reading = evaluation.observation.reading
         assert isinstance(reading, Unchanged)
         return replace(
-            judged.before,
+            evaluation.before,
             schedule=replace(
-                judged.before.schedule,
-                checked_at=judged.at,
-                good_at=judged.at,
-                due_at=self.next_due(judged.prepared, judged.at),
+                evaluation.before.schedule,
+                checked_at=evaluation.at,
+                good_at=evaluation.at,
+                due_at=self.next_due(evaluation.resource, evaluation.at),
                 failures=0,
-                handled=judged.before.schedule.requested,
+                handled=evaluation.before.schedule.requested,
             ),
-            observed=replace(judged.before.observed, etag=reading.etag, raw_digest=reading.raw_digest),
+            observed=replace(evaluation.before.observed, etag=reading.etag, raw_digest=reading.raw_digest),
         )
 
-    def _seen(self, judged: Evaluation) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-        """Return the fields of schedule, observation and last write that a reading changes."""
-        item, now, reading, state = judged.prepared, judged.at, judged.reading, judged.before
+    def _seen(self, evaluation: Evaluation) -> ResourceState:
+        """Return the state with what a reading changes: times and tags if it succeeded, the failures if not."""
+        item, now, state = evaluation.resource, evaluation.at, evaluation.before
+        reading = evaluation.observation.reading
         due_at = self.next_due(item, now)
         if isinstance(reading, ReadFailure):
             failures = state.schedule.failures + 1
             retry = now + self.patience.delay(min(failures, 20), reading.retry_after_seconds, self.random01)
-            return {"failures": failures, "due_at": None if due_at is None else min(due_at, retry)}, {}, {}
-        # Without tags nothing is ever taken as unchanged: what is suppressed counts again once a waiver has run out.
+            due_at = None if due_at is None else min(due_at, retry)
+            return replace(state, schedule=replace(state.schedule, failures=failures, due_at=due_at))
+        # Without tags nothing is ever taken as unchanged: what is suppressed counts again once a waiver has expired.
         always = item.settings.reconcile_mode in (ReconcileMode.PUT_ONLY, ReconcileMode.SHADOW)
-        found = reading if isinstance(reading, Found) and not always and not _is_suppress(judged.verdict) else None
-        observed = {
-            "etag": found.etag if found else None,
-            "raw_digest": found.raw_digest if found else None,
-            "document": judged.observed_digest,
-        }
-        applied = {"rules": _rules(judged), "baseline": judged.baseline_digest or state.applied.baseline}
-        return {"failures": 0, "due_at": due_at, "good_at": now}, observed, applied
+        found = reading if isinstance(reading, Found) and not always and not _is_suppress(evaluation.verdict) else None
+        baseline = evaluation.known.baseline_digest or state.applied.baseline
+        return replace(
+            state,
+            schedule=replace(state.schedule, failures=0, due_at=due_at, good_at=now),
+            observed=replace(
+                state.observed,
+                etag=found.etag if found else None,
+                raw_digest=found.raw_digest if found else None,
+                document=evaluation.observation.digest,
+            ),
+            applied=replace(state.applied, rules=_rules(evaluation), baseline=baseline),
+        )
 
 
-def _rules(judged: Evaluation) -> Digest | None:
+def _rules(evaluation: Evaluation) -> Digest | None:
     """Return the rules to go by when others take over: those of the baseline, or of the last look at what has none."""
-    item, state = judged.prepared, judged.before
+    item, state = evaluation.resource, evaluation.before
     is_readable = item.migration is None or not item.migration.unreadable
-    is_compared = isinstance(judged.reading, Found) and is_readable
-    return item.rules_digest if is_compared and rule_migration.is_only_seen(item) else state.applied.rules
+    is_compared = isinstance(evaluation.observation.reading, Found) and is_readable
+    return item.rules.digest if is_compared and item.is_only_seen else state.applied.rules
 
 
 def _is_suppress(verdict: Verdict) -> bool:
     return any(each.because not in LASTING for each in verdict.suppressed)
 
 
-def _terminal(judged: Evaluation, decision: Decision) -> str | None:
+def _terminal(evaluation: Evaluation, decision: Decision) -> str | None:
     """Say why nothing more is to be tried: a block holds until the user edits or asks for another try.
 
     An unknown verdict changes nothing, nor does the plan of another try: only its outcome does.
     """
-    state = judged.before
-    is_open = judged.prepared.is_retried and (decision.action.is_write or decision.action is Action.HOLD)
-    if judged.verdict.status is Status.UNKNOWN or is_open:
+    state = evaluation.before
+    is_open = evaluation.resource.is_retried and (decision.action.is_write or decision.action is Action.HOLD)
+    if evaluation.verdict.status is Status.UNKNOWN or is_open:
         return state.schedule.terminal
     reason = decision.reasons[0]
     if decision.action is not Action.BLOCK:

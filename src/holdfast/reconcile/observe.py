@@ -11,10 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from holdfast.model.read_result import Found, ReadError, ReadFailure, ReadResult
-from holdfast.model.verdict import Status
-from holdfast.policy.decide import ReconcileMode
 from holdfast.providers.protocol import Hint, ItemFailed, Listed, ReadFailed, Unchanged
-from holdfast.reconcile import fault_isolation, storable_text
+from holdfast.reconcile import evaluate, fault_isolation, storable_text
 from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.connections import Connections
 from holdfast.reconcile.known_secrets import Fingerprint, KnownSecrets
@@ -22,10 +20,8 @@ from holdfast.reconcile.rate_limit import CallKind
 from holdfast.reconcile.redact import RedactionContext
 from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.reconcile.retry import RETRIED, RetryPolicy
-from holdfast.store.state import ResourceState
 
 WORKERS = 64  # reading at once on a connection; its gate lets fewer through
-_ALWAYS = (ReconcileMode.PUT_ONLY, ReconcileMode.SHADOW)
 LIST_FROM = 4  # resources of one kind from which one list call is worth more than single reads
 
 Listing = dict[str, Listed | Unchanged | None]  # None: the list says two things of it
@@ -43,7 +39,7 @@ class Observer:
     fingerprint: Fingerprint
 
     async def read_all(
-        self, batch: Sequence[ResolvedResource], listed: Lists, hints: Sequence[Hint | None]
+        self, batch: Sequence[ResolvedResource], listed: Lists, is_known: Sequence[bool]
     ) -> list[ReadResult | Unchanged]:
         """Read a batch with a few workers that take turns: cheaper than a task for each that waits for its slot.
 
@@ -56,7 +52,7 @@ class Observer:
 
         async def work(places: Iterator[int]) -> None:
             for place in places:
-                out[place] = await self._reading(batch[place], listed, hints[place])
+                out[place] = await self._reading(batch[place], listed, is_known=is_known[place])
 
         async with asyncio.TaskGroup() as group:
             for connection, queue in queues.items():
@@ -71,9 +67,9 @@ class Observer:
         for item in prepared:
             if item.kind.lists and item.state is not None and item.state.observed.provider_id is not None:
                 key = (item.declaration.address.connection, item.declaration.address.kind)
-                hint = None if fresh else own_hint(item)
+                is_known = not fresh and evaluate.is_unchanged(item, item.state)
                 groups.setdefault(key, {})[item.state.observed.provider_id] = (
-                    hint.raw_digest if hint is not None else None
+                    item.state.observed.raw_digest if is_known else None
                 )
         wanted = {key: expected for key, expected in groups.items() if len(expected) >= LIST_FROM}
         async with asyncio.TaskGroup() as group:
@@ -105,12 +101,14 @@ class Observer:
                 break
         return failure or ReadFailure(ReadError.OTHER, "the list could not be read")
 
-    async def _reading(self, item: ResolvedResource, listed: Lists, hint: Hint | None) -> ReadResult | Unchanged:
+    async def _reading(self, item: ResolvedResource, listed: Lists, *, is_known: bool) -> ReadResult | Unchanged:
         address = item.declaration.address
         found = listed.get((address.connection, address.kind))
         state = item.state
         if found is None or state is None or state.observed.provider_id is None:
-            return await self.read(item, hint)
+            return await self.read(
+                item, Hint(state.observed.etag, state.observed.raw_digest) if is_known and state is not None else None
+            )
         if isinstance(found, ReadFailure):
             return found
         entry = found.get(state.observed.provider_id)
@@ -204,39 +202,3 @@ def _beside(reading: Found) -> tuple[str | None, str | None, str]:
 
 def _unreadable(reading: ReadResult) -> ReadFailure:
     return reading if isinstance(reading, ReadFailure) else ReadFailure(ReadError.OTHER, "the list could not be read")
-
-
-def own_hint(item: ResolvedResource) -> Hint | None:
-    """Offer the last etag and digest of a resource whose declaration says what it said at the last look."""
-    state, declared = item.state, item.declaration
-    if state is None or state.declared.document != item.desired_digest:
-        return None
-    is_remembered = (
-        state.declared.options == item.options
-        and state.declared.labels == declared.labels
-        and state.declared.depends_on == item.depends_on
-        and state.declared.provider == declared.provider
-        and (state.declared.source or "") == str(declared.location)
-    )
-    return hint(item, state) if is_remembered else None
-
-
-def hint(item: ResolvedResource, state: ResourceState) -> Hint | None:
-    """Offer the last etag and digest only if an unchanged answer means an unchanged verdict.
-
-    That the declaration is the one that was seen last is for the caller to know; `item` may be another one of the same
-    kind, under the same rules and settings.
-    """
-    if state.observed.status is not Status.IN_SYNC or state.applied.baseline is None or state.declared.document is None:
-        return None
-    if item.settings.reconcile_mode in _ALWAYS:  # what is sent at every turn is looked at every time
-        return None
-    if state.schedule.requested != state.schedule.handled:  # somebody asked for a look, not for a glance
-        return None
-    if (
-        state.applied.document != state.declared.document
-        or state.applied.rules != item.rules_digest
-        or state.schedule.terminal is not None
-    ):
-        return None
-    return Hint(state.observed.etag, state.observed.raw_digest)

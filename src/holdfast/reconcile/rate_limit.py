@@ -70,7 +70,8 @@ class RateLimiter:
 
         What is not urgent waits first for its share of the quota, and takes no slot while it does.
         """
-        await self._share(budget, urgent=urgent)
+        if self.quota is not None:
+            await self._share(budget, urgent=urgent)
         async with self._slots:
             await self._open()
             wait = self._buckets[budget].wait(self._clock.monotonic())

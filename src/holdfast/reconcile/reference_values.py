@@ -54,10 +54,11 @@ class Sources:
     def add(self, checked: CheckResult) -> None:
         """Take a check of this run into account: the store may not have it yet."""
         self.findings[checked.address] = checked.verdict.findings
-        if checked.observed_digest is not None:
-            self.documents[checked.observed_digest] = checked.observed
-        if checked.baseline is not None and checked.baseline_digest is not None:
-            self.documents[checked.baseline_digest] = checked.baseline.observed
+        seen, known = checked.evaluation.observation, checked.evaluation.known
+        if seen.digest is not None:
+            self.documents[seen.digest] = seen.document
+        if known.baseline is not None and known.baseline_digest is not None:
+            self.documents[known.baseline_digest] = known.baseline.observed
 
     @staticmethod
     def _id(wanted: Field, state: ResourceState) -> Json | Unresolved | HeldReference:

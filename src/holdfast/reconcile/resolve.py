@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from holdfast.compare import paths, profiles, quick_scan
-from holdfast.compare.profiles import Profile, RuleSet
+from holdfast.compare.profiles import Profile
 from holdfast.errors import InputError
 from holdfast.manifests.secrets import SECRET_REF, Resolver, resolve_secrets
 from holdfast.manifests.secrets import find as find_secrets
@@ -16,7 +16,6 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
-from holdfast.model.path import Path
 from holdfast.model.resource import Declaration, Import, ManagementPolicy, Origin
 from holdfast.policy import dependency_graph, references, source_location, strategies
 from holdfast.policy.dependency_graph import Graph
@@ -28,13 +27,20 @@ from holdfast.reconcile import reference_values, secret_paths
 from holdfast.reconcile.connections import Connections
 from holdfast.reconcile.known_secrets import SHORTEST, Fingerprint
 from holdfast.reconcile.rate_limit import CallKind
-from holdfast.reconcile.redact import RedactionContext, guarded, has_secrets, redact, split
+from holdfast.reconcile.redact import RedactionContext, guarded, redact, split
 from holdfast.reconcile.reference_values import Sources
-from holdfast.reconcile.resolved_resource import POLICY, ResolvedResource, digest_of, origin_of, rules_of
-from holdfast.reconcile.secret_paths import SecretPlace
-from holdfast.reconcile.serialize import settings_as_json
+from holdfast.reconcile.resolved_resource import (
+    POLICY,
+    ResolvedResource,
+    RulesInForce,
+    SecretPaths,
+    digest_of,
+    origin_of,
+    rules_of,
+    settings_as_json,
+)
 from holdfast.store.protocol import Store
-from holdfast.store.state import DeclaredState, Digest, ResourceState
+from holdfast.store.state import DeclaredState, ResourceState
 
 if TYPE_CHECKING:
     from holdfast.reconcile.check import CheckResult
@@ -72,8 +78,7 @@ class ResourceResolver:
     fingerprint: Fingerprint
     secrets: Callable[[Declaration], Resolver]
     retries: bool = False  # for a person who asks: what stopped an earlier run is tried again
-    _rules: dict[tuple[str, ...], tuple[RuleSet, Json, Digest]] = field(default_factory=dict)
-    _secretive: set[Digest] = field(default_factory=set)  # of rules that call something secret
+    _rules: dict[tuple[str, ...], RulesInForce] = field(default_factory=dict)
     _knows_all: bool = False  # every secret of the fleet is among those the world must not show
     _settings: dict[tuple[Json, ...], tuple[Settings, Mapping[str, Json]]] = field(default_factory=dict)
     _watched: set[Address] = field(default_factory=set)  # of which others take live values
@@ -91,8 +96,11 @@ class ResourceResolver:
         waiting: list[Blocked] = []
         wanted = list(addresses)
         for start in range(0, len(wanted), BATCH):
-            for one in await self._batch(wanted[start : start + BATCH], ahead=ahead):
-                (ready if isinstance(one, ResolvedResource) else waiting).append(one)  # type: ignore[arg-type]
+            batch = wanted[start : start + BATCH]
+            sources = await self._sources(batch, ahead=ahead)
+            for address in batch:
+                resource = await self._one(self.fleet.declarations[address], sources)
+                (ready if isinstance(resource, ResolvedResource) else waiting).append(resource)  # type: ignore[arg-type]
         return ready, waiting
 
     def _know_all(self) -> None:
@@ -112,13 +120,11 @@ class ResourceResolver:
                     with contextlib.suppress(InputError):
                         self.world.known.add(resolver.fetch(reference).reveal())
 
-    async def _batch(self, wanted: Sequence[Address], *, ahead: bool) -> list[ResolvedResource | Blocked]:
-        sources = await self._sources(wanted, ahead=ahead)
-        return [await self._one(self.fleet.declarations[address], sources) for address in wanted]
-
     async def _sources(self, wanted: Sequence[Address], *, ahead: bool) -> Sources:
         """Gather what is known of everything that some declarations refer to, near and far."""
         graph = self.fleet.graph
+        if not graph.bindings and not any(map(graph.dependencies, wanted)):
+            return Sources(dict(await self.store.states(wanted)), {}, {}, ahead)
         reached = graph.needed_by(wanted)
         needed = {target for address in reached for target in graph.dependencies(address)}
         states = dict(await self.store.states([*wanted, *(needed - set(wanted))]))
@@ -148,6 +154,8 @@ class ResourceResolver:
 
     def in_turn(self, wanted: Sequence[Address]) -> list[list[Address]]:
         """Part what is to be looked at by what it takes live values from, which must be looked at before it."""
+        if not self.fleet.graph.bindings:
+            return [list(wanted)]
         among = set(wanted)
         needs = {address: live & among for address in wanted if (live := self._live_sources(address))}
         self._watched = {source for sources in needs.values() for source in sources}
@@ -185,9 +193,9 @@ class ResourceResolver:
                 if not resolution.pending:
                     document = _completed(declaration, kind, document, sources.states.get(address))
                 ignored = self._settings_for(declaration)[0].ignored_paths
-                rules, _, digest = self._rules_for(declaration, kind, document, ignored)
-                if digest in self._secretive:
-                    document = guarded(document, rules.tree(document, ABSENT))
+                rules = self._rules_for(declaration, kind, document, ignored)
+                if rules.has_secrets:
+                    document = guarded(document, rules.stacked.tree(document, ABSENT))
                 sources.declared[address] = replace(resolution, document=document)
 
     def _resolved(self, declaration: Declaration, sources: Sources) -> Resolution:
@@ -228,18 +236,23 @@ class ResourceResolver:
             if isinstance(found, Blocked):
                 return found
             state = found
-        desired = _completed(declaration, kind, desired, state)
+        if kind.complete is not None:
+            desired = _completed(declaration, kind, desired, state)
         settings, options = self._settings_for(declaration)
         if state is not None and state.declared.options == options:
             state = replace(
                 state, declared=replace(state.declared, options=options)
             )  # one object for all of a large fleet, not one each
-        rules, document, digest = self._rules_for(declaration, kind, desired, settings.ignored_paths)
-        if digest in self._secretive:
-            desired = guarded(desired, rules.tree(desired, ABSENT))
+        rules = self._rules_for(declaration, kind, desired, settings.ignored_paths)
+        if rules.has_secrets:
+            desired = guarded(desired, rules.stacked.tree(desired, ABSENT))
         clear, redacted, where = split(desired, self.fingerprint)
-        places = secret_paths.of(desired) if where else None
-        redacted = self._redacted(str(address), redacted, clear, where, places)
+        secrets = SecretPaths()
+        if where:
+            places = secret_paths.of(desired)
+            secrets = SecretPaths(tuple(where), places, secret_paths.patterns(where, desired, places))
+        if where or self.world.known or self.world.known.met(str(address)):
+            redacted = self._redacted(str(address), redacted, clear, secrets)
         return ResolvedResource(
             declaration,
             settings,
@@ -247,30 +260,23 @@ class ResourceResolver:
             clear,
             redacted,
             digest_of(redacted),
-            tuple(where),
+            secrets,
             rules,
-            digest,
-            document,
             state,
             tuple(str(target) for target in self.fleet.graph.dependencies(address)),
             options,
-            held=_held_because(resolution),
+            held=_held_because(resolution) if resolution.held else "",
             is_retried=self.retries,
-            places=places,
-            patterns=secret_paths.patterns(where, desired, places),
-            secretive=digest in self._secretive,
         )
 
-    def _redacted(
-        self, address: str, redacted: Json, clear: Json, where: Sequence[Path], places: SecretPlace | None
-    ) -> Json:
+    def _redacted(self, address: str, redacted: Json, clear: Json, secrets: SecretPaths) -> Json:
         """Return a declaration as observations of it will be redacted, so that the two can be compared."""
         known = self.world.known
-        found = (paths.resolve(clear, path) for path in where)
+        found = (paths.resolve(clear, path) for path in secrets.paths)
         texts = [value for value in found if isinstance(value, str) and len(value) >= SHORTEST]
         known.meet(texts, "")
         own = tuple(value for value in texts if not known.knows(value))
-        return redact(redacted, places, None, RedactionContext(self.fingerprint, known, address, own))
+        return redact(redacted, secrets.places, None, RedactionContext(self.fingerprint, known, address, own))
 
     def _settings_for(self, declaration: Declaration) -> tuple[Settings, Mapping[str, Json]]:
         """Return the settings in force, and as they are remembered; shared by all that say nothing themselves."""
@@ -292,7 +298,7 @@ class ResourceResolver:
 
     def _rules_for(
         self, declaration: Declaration, kind: Kind, desired: Mapping[str, Json], ignored: tuple[str, ...]
-    ) -> tuple[RuleSet, Json, Digest]:
+    ) -> RulesInForce:
         names = [declaration.address.kind, *([declaration.type] if declaration.type else ())]
         version = kind.version_of(desired)
         key = (declaration.address.connection, version, *names, "", *ignored)
@@ -300,9 +306,8 @@ class ResourceResolver:
         if found is None:
             about = (p for p in self.fleet.profiles if any(p.applies_to(declaration.provider, name) for name in names))
             users = list(about)
-            found = self._rules[key] = rules_of([*_ignoring(ignored), *users, *kind.profiles_in(version)])
-            if has_secrets(found[0]):
-                self._secretive.add(found[2])
+            policy = _ignoring(ignored) if ignored else []
+            found = self._rules[key] = rules_of([*policy, *users, *kind.profiles_in(version)])
         return found
 
     async def _import(
@@ -362,15 +367,11 @@ def _completed(declaration: Declaration, kind: Kind, desired: Json, state: Resou
 
 def _ignoring(patterns: Sequence[str]) -> list[Profile]:
     """Return the rules that keep paths out of comparison and write, where policy asks for that."""
-    if not patterns:
-        return []
     rules = [{"path": pattern, "class": "ignore", "why": "onDriftPaths says ignore"} for pattern in patterns]
     return [profiles.build({"profile": POLICY, "version": 1, "rules": rules})]
 
 
 def _held_because(resolution: Resolution) -> str:
     """Say which reference cannot be relied on now, and whose fault that is."""
-    if not resolution.held:
-        return ""
     first = resolution.held[0]
     return f"${{{first.text}}} at {paths.format_path(first.pointer)}: {first.reason}"

@@ -13,12 +13,12 @@ from holdfast.compare.rules import Rule
 from holdfast.model.condition import ConditionType
 from holdfast.model.json import Json
 from holdfast.model.path import Path
-from holdfast.model.resource import Declaration, Origin
+from holdfast.model.resource import Declaration, ManagementPolicy, Origin
 from holdfast.model.verdict import Status, Suppressed, SuppressionReason
-from holdfast.policy.settings import Level, Settings
+from holdfast.policy.settings import REGISTRY, Level, Settings
 from holdfast.providers.protocol import Kind, Target
 from holdfast.reconcile.known_secrets import SHORTEST
-from holdfast.reconcile.redact import RedactionContext, redact, revealed, secret_profile
+from holdfast.reconcile.redact import RedactionContext, has_secrets, redact, revealed, secret_profile
 from holdfast.reconcile.secret_paths import SecretPlace
 from holdfast.store.state import Digest, ResourceState
 
@@ -40,8 +40,27 @@ class RuleMigration:
 
 
 @dataclass(frozen=True, slots=True)
+class RulesInForce:
+    """The rules of a resource, with the document that they can be rebuilt from."""
+
+    stacked: RuleSet
+    document: Json
+    digest: Digest
+    has_secrets: bool = False  # they call something secret
+
+
+@dataclass(frozen=True, slots=True)
+class SecretPaths:
+    """Where the secrets of a declaration stand."""
+
+    paths: tuple[Path, ...] = ()
+    places: SecretPlace | None = None  # where they may stand in a live document
+    patterns: tuple[str, ...] = ()  # the same as paths with wildcards, for rules
+
+
+@dataclass(frozen=True, slots=True)
 class ResolvedResource:
-    """Everything about a resource that is known before the world is asked."""
+    """Everything about a resource that is known before its live state is read."""
 
     declaration: Declaration
     settings: Settings
@@ -49,10 +68,8 @@ class ResolvedResource:
     clear: Json = field(repr=False)  # with secrets; for the writer only
     desired: Json  # secrets as fingerprints
     desired_digest: Digest
-    secrets: tuple[Path, ...]
-    rules: RuleSet
-    rules_digest: Digest
-    rules_document: Json
+    secrets: SecretPaths
+    rules: RulesInForce
     state: ResourceState | None
     depends_on: tuple[str, ...] = ()
     options: Mapping[str, Json] = field(default_factory=dict)  # the settings in force, as they are remembered
@@ -60,28 +77,25 @@ class ResolvedResource:
     held: str = ""  # which reference cannot be relied on now, and why; nothing is written meanwhile
     version: str | None = None  # of the API to read in, while what is known was learnt in another than the usual one
     is_retried: bool = False  # a person asks: what stopped an earlier run is tried again
-    places: SecretPlace | None = None  # where its secrets may stand in a live document
-    patterns: tuple[str, ...] = ()  # the same as paths with wildcards, for rules
-    secretive: bool = False  # its rules call something secret
 
     def secret_values(self) -> tuple[str, ...]:
         """Return the secrets in clear that are long enough to be recognised inside other texts."""
-        found = (paths.resolve(self.clear, path) for path in self.secrets)
+        found = (paths.resolve(self.clear, path) for path in self.secrets.paths)
         return tuple(value for value in found if isinstance(value, str) and len(value) >= SHORTEST)
 
     def redacted(self, observed: Json, means: RedactionContext) -> Json:
         """Return what was observed with fingerprints for its secrets; the same object if it has none."""
-        rules = self.rules.tree(self.desired, observed) if self.secretive else None
-        if self.secrets:
+        rules = self.rules.stacked.tree(self.desired, observed) if self.rules.has_secrets else None
+        if self.secrets.paths:
             own = tuple(value for value in self.secret_values() if not means.known.knows(value))
             means = replace(means, own=own, desired=self.desired)
         elif rules is not None:
             means = replace(means, desired=self.desired)
-        return redact(observed, self.places, rules, means)
+        return redact(observed, self.secrets.places, rules, means)
 
     def revealed(self, document: Json) -> Json:
         """Return a redacted document with the declared secrets in the places of their fingerprints, for the writer."""
-        found = {paths.resolve(self.desired, path): paths.resolve(self.clear, path) for path in self.secrets}
+        found = {paths.resolve(self.desired, path): paths.resolve(self.clear, path) for path in self.secrets.paths}
         return revealed(document, found) if found else document
 
     def target(self) -> Target:
@@ -89,6 +103,23 @@ class ResolvedResource:
         address = self.declaration.address
         provider_id = self.state.observed.provider_id if self.state is not None else None
         return Target(address.kind, address.name, provider_id, self.clear, address.namespace, self.version)
+
+    @property
+    def is_only_seen(self) -> bool:
+        """Whether it is observed and was never written, so that there is no baseline to compare with."""
+        if self.declaration.policy is not ManagementPolicy.OBSERVED:
+            return False
+        return self.state is None or (self.state.applied.document, self.state.applied.baseline) == (None, None)
+
+    @property
+    def is_under_other_rules(self) -> bool:
+        """Whether it was last evaluated by other rules than those in force now."""
+        state = self.state
+        if state is None or state.applied.rules is None or state.applied.rules == self.rules.digest:
+            return False
+        if None in (state.observed.document, state.declared.document):
+            return False
+        return self.is_only_seen or None not in (state.applied.document, state.applied.baseline)
 
     @property
     def is_urgent(self) -> bool:
@@ -155,10 +186,11 @@ class ResolvedResource:
 
     def rules_for(self, observed: Json) -> tuple[RuleTree, Json]:
         """Return the rules in force for an observation, and the part of them that the secrets brought in."""
-        if not self.secrets:
-            return self.rules.tree(self.desired, observed), None
-        raw = secret_profile(self.patterns, observed, self.rules.tree(self.desired, observed))
-        return self.rules.preceded_by(build(raw)).tree(self.desired, observed), raw
+        stacked = self.rules.stacked
+        if not self.secrets.paths:
+            return stacked.tree(self.desired, observed), None
+        raw = secret_profile(self.secrets.patterns, observed, stacked.tree(self.desired, observed))
+        return stacked.preceded_by(build(raw)).tree(self.desired, observed), raw
 
     def with_state(self, state: ResourceState | None) -> ResolvedResource:
         """Return the same with another memory."""
@@ -170,10 +202,10 @@ def is_no_longer_declared(state: ResourceState) -> bool:
     return any(each.type is ConditionType.FRESH and each.reason == NOT_DECLARED for each in state.observed.conditions)
 
 
-def rules_of(profiles: Sequence[Profile], schema: Sequence[Rule] | None = None) -> tuple[RuleSet, Json, Digest]:
-    """Stack profiles; return the rules, a document from which they can be rebuilt, and its digest."""
-    document = [profile.raw for profile in profiles]
-    return stack(profiles, schema), document, digest_of(document)
+def rules_of(profiles: Sequence[Profile], schema: Sequence[Rule] | None = None) -> RulesInForce:
+    """Stack profiles; return the rules with a document from which they can be rebuilt."""
+    document, stacked = [profile.raw for profile in profiles], stack(profiles, schema)
+    return RulesInForce(stacked, document, digest_of(document), has_secrets(stacked))
 
 
 def document_bytes(document: Json) -> bytes:
@@ -191,3 +223,14 @@ def origin_of(declaration: Declaration, state: ResourceState | None) -> Origin:
     if state is not None and (state.applied.document is not None or state.applied.origin is Origin.IMPORTED):
         return state.applied.origin
     return Origin.IMPORTED if declaration.import_from is not None else Origin.CREATED
+
+
+def settings_as_json(settings: Settings) -> dict[str, Json]:
+    """Return the settings in force, each with where it comes from."""
+    return {
+        setting.spelling: {
+            "value": setting.show(getattr(settings, setting.name)),
+            "from": settings.provenance.get(setting.name, ""),
+        }
+        for setting in REGISTRY
+    }

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 import orjson
 
-from holdfast.compare import apply_patch, diff, known_differences, paths, verdict_rules
+from holdfast.compare import apply_patch, diff, known_differences, paths
 from holdfast.compare.comparators import typed_equal
 from holdfast.compare.profiles import build, stack
 from holdfast.compare.rule_tree import RuleTree
@@ -25,13 +25,12 @@ from holdfast.errors import InputError
 from holdfast.model.absent import ABSENT
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
-from holdfast.model.resource import ManagementPolicy
-from holdfast.model.verdict import INHERITED, Status, Suppressed, SuppressionReason, Verdict
+from holdfast.model.verdict import Status, Suppressed, SuppressionReason
+from holdfast.reconcile.evaluate import inherited, told
 from holdfast.reconcile.redact import secret_profile
 from holdfast.reconcile.resolved_resource import POLICY, ResolvedResource, RuleMigration, digest_of
 from holdfast.store.state import Digest, ResourceState
 
-_NEVER = (None, None)
 _NEWLY_VISIBLE = "only the rules of now see it, and it was so when they took over"
 UNREADABLE = "it was last judged by rules of another release that this one cannot read; nothing is concluded"
 
@@ -48,31 +47,10 @@ class _Base:
         return diff.findings(self.desired, self.observed, rules, self.baseline)
 
 
-def is_due(item: ResolvedResource) -> bool:
-    """Tell whether a resource has a settled past under other rules than those of now."""
-    state = item.state
-    if state is None or state.applied.rules is None or state.applied.rules == item.rules_digest:
-        return False
-    return None not in (state.observed.document, state.declared.document) and (
-        is_only_seen(item) or None not in _written(state)
-    )
-
-
-def is_only_seen(item: ResolvedResource) -> bool:
-    """Tell whether a resource is one that is looked at and never written, so that there is no baseline to go by."""
-    if item.declaration.policy is not ManagementPolicy.OBSERVED:
-        return False
-    return item.state is None or _written(item.state) == _NEVER
-
-
-def _written(state: ResourceState) -> tuple[Digest | None, Digest | None]:
-    return state.applied.document, state.applied.baseline
-
-
 def wanted(item: ResolvedResource) -> set[Digest]:
     """Return the documents that a rule migration needs."""
     state = item.state
-    if state is None or not (is_due(item) or (is_only_seen(item) and inherited(state))):
+    if state is None or not (item.is_under_other_rules or (item.is_only_seen and inherited(state))):
         return set()
     found = (
         state.applied.rules,
@@ -87,28 +65,28 @@ def wanted(item: ResolvedResource) -> set[Digest]:
 def succeeded(item: ResolvedResource, documents: Mapping[Digest, Json]) -> ResolvedResource:
     """Return a resource as the rules of now take it over; where nothing changes hands, as it is."""
     state = item.state
-    if state is None or not is_due(item) or not wanted(item) <= documents.keys():
+    if state is None or not item.is_under_other_rules or not wanted(item) <= documents.keys():
         return item
     if state.observed.status in {None, Status.UNKNOWN, Status.MISSING}:
         return item  # there is no verdict to keep
     before = documents[_digest(state.applied.rules)]
-    if _without_policy(before) == _without_policy(item.rules_document):
-        return item.with_state(replace(state, applied=replace(state.applied, rules=item.rules_digest)))
+    if _without_policy(before) == _without_policy(item.rules.document):
+        return item.with_state(replace(state, applied=replace(state.applied, rules=item.rules.digest)))
     baseline = (
         None
-        if is_only_seen(item)
+        if item.is_only_seen
         else diff.Baseline(documents[_digest(state.applied.document)], documents[_digest(state.applied.baseline)])
     )
     base = _Base(documents[_digest(state.declared.document)], documents[_digest(state.observed.document)], baseline)
     try:
-        old = tree(item, [*_policy(item.rules_document), *_without_policy(before)], base.desired, base.observed)
+        old = tree(item, [*_policy(item.rules.document), *_without_policy(before)], base.desired, base.observed)
     except RulesUnreadable:
         return replace(item, migration=RuleMigration(unreadable=UNREADABLE))
     return _taken_over(item, state, base, old)
 
 
 def _taken_over(item: ResolvedResource, state: ResourceState, base: _Base, old: RuleTree) -> ResolvedResource:
-    new = tree(item, item.rules_document, base.desired, base.observed)
+    new = tree(item, item.rules.document, base.desired, base.observed)
     were = base.findings(old)
     known = {paths.format_path(each.path) for each in were}
     newly_visible = [each for each in base.findings(new) if paths.format_path(each.path) not in known]
@@ -116,7 +94,7 @@ def _taken_over(item: ResolvedResource, state: ResourceState, base: _Base, old: 
     if base.baseline is None:
         return replace(
             item,
-            state=replace(state, applied=replace(state.applied, rules=item.rules_digest)),
+            state=replace(state, applied=replace(state.applied, rules=item.rules.digest)),
             migration=RuleMigration(suppressed),
         )
     applied, observed = (base.desired, base.observed) if not were else _absorbed(base, newly_visible)
@@ -124,7 +102,7 @@ def _taken_over(item: ResolvedResource, state: ResourceState, base: _Base, old: 
     after = replace(
         state,
         applied=replace(
-            state.applied, document=digest_of(applied), baseline=digest_of(observed), rules=item.rules_digest
+            state.applied, document=digest_of(applied), baseline=digest_of(observed), rules=item.rules.digest
         ),
     )
     if not newly_visible:  # nothing comes in: what was written and first seen stays what it was
@@ -152,35 +130,22 @@ def _shown(value: Json) -> str:
     return orjson.dumps(value).decode()
 
 
-def inherited(state: ResourceState) -> tuple[Suppressed, ...]:
-    """Return what was suppressed when rules took over, at an earlier look."""
-    return tuple(
-        Suppressed(SuppressionReason(because), path, note)
-        for because, path, note in state.observed.suppressed
-        if because in INHERITED
-    )
+def without_newly_visible(
+    item: ResolvedResource, findings: Sequence[Finding], documents: Mapping[Digest, Json]
+) -> Sequence[Finding]:
+    """Return the findings without those that only the new rules see, in a resource that is only observed.
 
-
-def told(item: ResolvedResource) -> dict[str, Suppressed]:
-    """Return what is suppressed because rules took over, now or at an earlier look, by path."""
-    before = inherited(item.state) if item.state is not None else ()
-    return {each.path: each for each in (*before, *(item.migration.suppressed if item.migration is not None else ()))}
-
-
-def without_newly_visible(item: ResolvedResource, verdict: Verdict, documents: Mapping[Digest, Json]) -> Verdict:
-    """Take out of a verdict what is newly visible in something that is only looked at, and so has no baseline to join.
-
-    It stays so while both sides are at its place what they were at the last look, and that since the rules took over.
+    They stay suppressed while both sides are what they were at the last check, since the rules took over.
     """
     state = item.state
     newly_visible = {path for path, each in told(item).items() if each.because is SuppressionReason.NEWLY_VISIBLE}
     if (
         not newly_visible
         or state is None
-        or not is_only_seen(item)
+        or not item.is_only_seen
         or not {state.declared.document, state.observed.document} <= documents.keys()
     ):
-        return verdict
+        return findings
     desired, observed = documents[_digest(state.declared.document)], documents[_digest(state.observed.document)]
 
     def counts(finding: Finding) -> bool:
@@ -188,8 +153,7 @@ def without_newly_visible(item: ResolvedResource, verdict: Verdict, documents: M
         is_still = typed_equal(was, finding.desired) and typed_equal(shown, finding.observed)
         return not is_still or paths.format_path(finding.path) not in newly_visible
 
-    live = [each for each in verdict.findings if counts(each)]
-    return verdict if len(live) == len(verdict.findings) else verdict_rules.conclude(live)
+    return [finding for finding in findings if counts(finding)]
 
 
 def _absorbed(base: _Base, newly_visible: list[Finding]) -> tuple[Json, Json]:
@@ -212,8 +176,8 @@ def tree(item: ResolvedResource, rules: Json, desired: Json, observed: Json) -> 
         own = [build(each) for each in rules]
     except InputError as error:
         raise RulesUnreadable from error
-    if item.secrets:
-        own = [build(secret_profile(item.patterns, observed, stack(own).tree(desired, observed))), *own]
+    if item.secrets.paths:
+        own = [build(secret_profile(item.secrets.patterns, observed, stack(own).tree(desired, observed))), *own]
     return stack(own).tree(desired, observed)
 
 

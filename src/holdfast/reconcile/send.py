@@ -1,4 +1,4 @@
-"""Sending: one write through its connection's gate, with patience for what may pass.
+"""One write through its connection's gate, with retries, and the limit on polling what it began.
 
 Right before every send, first or repeated, its owner is asked whether it may still be made: the claim may be lost, or a
 person may have said stop, while the write waited for its turn.
@@ -6,10 +6,13 @@ person may have said stop, while the write waited for its turn.
 
 from __future__ import annotations
 
+import asyncio
+import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from holdfast.model.write_result import InProgress, WriteError, WriteFailure, WriteResult
+from holdfast.policy import durations
 from holdfast.reconcile import storable_text
 from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.connections import WritableConnections
@@ -27,6 +30,43 @@ class HeldBack(Exception):  # noqa: N818 - an outcome, not a mistake
         self.why = why
         self.was_sent = was_sent
         super().__init__(why)
+
+
+class StillInProgress(Exception):  # noqa: N818 - an outcome, not a mistake
+    """The API has not ended an operation; it is asked again by a later run."""
+
+
+@dataclass(slots=True)
+class PollLimit:
+    """How long one operation is followed at a time."""
+
+    clock: Clock
+    stop: asyncio.Event | None
+    seconds: float = math.inf
+    _began: float | None = None
+
+    async def wait(self, seconds: float) -> None:
+        """Wait before asking again; raise StillUnderWay if that would take too long, or somebody says stop."""
+        now = self.clock.monotonic()
+        self._began = now if self._began is None else self._began
+        if now - self._began >= self.seconds:
+            followed = durations.format_seconds(float(int(now - self._began)))
+            raise StillInProgress(f"the API has not ended the operation after {followed}; the next run asks again")
+        await self._sleep(seconds)
+        if self.stop is not None and self.stop.is_set():
+            raise StillInProgress("the API has not ended the operation; the next run asks again")
+
+    async def _sleep(self, seconds: float) -> None:
+        if self.stop is None:
+            await self.clock.sleep(seconds)
+            return
+        waits = [asyncio.ensure_future(self.clock.sleep(seconds)), asyncio.ensure_future(self.stop.wait())]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+            await asyncio.gather(*waits, return_exceptions=True)
 
 
 @dataclass(slots=True)

@@ -15,18 +15,21 @@ from holdfast.model.finding import Finding
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, ReadResult
 from holdfast.model.resource import ManagementPolicy, OnDrift, Origin
-from holdfast.model.verdict import Status, Suppressed, SuppressionReason, Verdict
+from holdfast.model.verdict import Suppressed, SuppressionReason, Verdict
 from holdfast.policy.decide import (
     DecisionInputs,
+    Handling,
     HoldReason,
     OnImmutable,
+    PathFacts,
     PathHold,
     ReconcileMode,
     Recreate,
+    WriteLimits,
+    WriteRecord,
     decide,
     hold,
 )
-from holdfast.policy.settings import REGISTRY, Settings
 from holdfast.reconcile.resolved_resource import document_bytes
 from holdfast.store.protocol import Store
 from holdfast.store.records import DecisionRecord
@@ -43,81 +46,72 @@ def keep(transaction: Transaction, document: Json) -> Digest:
     return digest
 
 
-def settings_as_json(settings: Settings) -> dict[str, Json]:
-    """Return the settings in force, each with where it comes from."""
-    return {
-        setting.spelling: {
-            "value": setting.show(getattr(settings, setting.name)),
-            "from": settings.provenance.get(setting.name, ""),
-        }
-        for setting in REGISTRY
-    }
-
-
 def inputs_as_json(decision_inputs: DecisionInputs) -> dict[str, Json]:
     """Return a situation as a document."""
     return {
-        "policy": decision_inputs.policy.value,
-        "origin": decision_inputs.origin.value,
-        "on_drift": decision_inputs.on_drift.value,
-        "on_immutable": decision_inputs.on_immutable.value,
-        "recreate": decision_inputs.recreate.value,
-        "resyncs": decision_inputs.resyncs,
-        "applied": decision_inputs.applied,
-        "edited": decision_inputs.edited,
-        "imports": decision_inputs.imports,
-        "whole_writes": decision_inputs.whole_writes,
-        "immutable": sorted(decision_inputs.immutable),
-        "declared_lists": sorted(decision_inputs.declared_lists),
-        "unresolved": sorted(decision_inputs.unresolved),
+        "policy": decision_inputs.handling.policy.value,
+        "origin": decision_inputs.handling.origin.value,
+        "on_drift": decision_inputs.handling.on_drift.value,
+        "on_immutable": decision_inputs.handling.on_immutable.value,
+        "recreate": decision_inputs.handling.recreate.value,
+        "resyncs": decision_inputs.handling.resyncs,
+        "applied": decision_inputs.record.applied,
+        "edited": decision_inputs.record.edited,
+        "imports": decision_inputs.handling.imports,
+        "whole_writes": decision_inputs.handling.whole_writes,
+        "immutable": sorted(decision_inputs.paths.immutable),
+        "declared_lists": sorted(decision_inputs.paths.declared_lists),
+        "unresolved": sorted(decision_inputs.paths.unresolved),
         "restrained": {
-            path: [why.restraint.value, why.message] for path, why in sorted(decision_inputs.restrained.items())
+            path: [why.restraint.value, why.message] for path, why in sorted(decision_inputs.paths.restrained.items())
         },
-        "free": sorted(decision_inputs.free),
-        "approved": decision_inputs.approved,
-        "paused": decision_inputs.paused,
-        "source": decision_inputs.source,
-        "frozen": decision_inputs.frozen,
-        "terminal": decision_inputs.terminal,
-        "mode": decision_inputs.mode.value,
-        "uncompared": decision_inputs.uncompared,
-        "damaged": decision_inputs.damaged,
-        "failed": decision_inputs.failed,
-        "pinnable": sorted(decision_inputs.pinnable),
-        **({"unsure": decision_inputs.unsure} if decision_inputs.unsure else {}),
+        "free": sorted(decision_inputs.paths.free),
+        "approved": decision_inputs.limits.approved,
+        "paused": decision_inputs.limits.paused,
+        "source": decision_inputs.limits.source,
+        "frozen": decision_inputs.limits.frozen,
+        "terminal": decision_inputs.record.terminal,
+        "mode": decision_inputs.handling.mode.value,
+        "uncompared": decision_inputs.record.uncompared,
+        "damaged": decision_inputs.record.damaged,
+        "failed": decision_inputs.record.failed,
+        "pinnable": sorted(decision_inputs.paths.pinnable),
+        **({"unsure": decision_inputs.record.unsure} if decision_inputs.record.unsure else {}),
     }
 
 
 def inputs_from_json(body: Mapping[str, Any]) -> DecisionInputs:
     """Read a situation back."""
-    return DecisionInputs(
+    handling = Handling(
         ManagementPolicy(body["policy"]),
         Origin(body["origin"]),
         OnDrift(body["on_drift"]),
         OnImmutable(body["on_immutable"]),
         Recreate(body["recreate"]),
         body["resyncs"],
-        body["applied"],
-        body.get("edited", False),
         body["imports"],
         body["whole_writes"],
+        ReconcileMode(body["mode"]),
+    )
+    record = WriteRecord(
+        body["applied"],
+        body["edited"],
+        body["terminal"],
+        body["damaged"],
+        body["failed"],
+        body.get("unsure", ""),
+        body["uncompared"],
+    )
+    known = PathFacts(
         frozenset(body["immutable"]),
         frozenset(body["declared_lists"]),
         frozenset(body["unresolved"]),
+        frozenset(body["pinnable"]),
         {path: PathHold(HoldReason(why), text) for path, (why, text) in body["restrained"].items()},
         frozenset(body["free"]),
-        body["approved"],
-        body["paused"],
-        body.get("source", ""),
-        body["frozen"],
-        body["terminal"],
-        ReconcileMode(body.get("mode", ReconcileMode.GET_PUT)),
-        body.get("uncompared", False),
-        body.get("damaged", False),
-        body.get("failed", ""),
-        frozenset(body.get("pinnable", ())),
-        body.get("unsure", ""),
     )
+    limits = WriteLimits(body["approved"], body["paused"], body["source"], body["frozen"])
+    return DecisionInputs(handling, record, known, limits)
 
 
 def reading_as_json(reading: ReadResult, observed: Digest | None) -> dict[str, Json]:
@@ -175,18 +169,28 @@ async def replay(store: Store, record: DecisionRecord) -> tuple[Json, Json]:
     observed = reading.document if isinstance(reading, Found) else ABSENT
     decision_inputs = inputs_from_json(inputs["inputs"])
     if inputs.get("unreadable"):
-        verdict = Verdict(Status.UNKNOWN, inputs["unreadable"])
+        verdict = verdict_rules.unknown(inputs["unreadable"])
     elif inputs.get("carried_over"):
         verdict = verdict_rules.conclude(())
-    elif decision_inputs.uncompared and isinstance(reading, Found):
+    elif not isinstance(reading, Found):
+        verdict = verdict_rules.not_found(reading, was_there=applied is not ABSENT or baseline is not None)
+    elif decision_inputs.record.uncompared:
         verdict = verdict_rules.uncompared()
     else:
-        verdict = verdict_rules.judge(
-            reading, desired, rules.tree(desired, observed), applied=applied, baseline=baseline
-        )
-    if decision_inputs.policy is ManagementPolicy.OBSERVED or decision_inputs.mode is ReconcileMode.OBSERVE:
-        verdict = verdict_rules.without_removed(verdict)
-    verdict = _without_suppressed(verdict, inputs)
+        tree = rules.tree(desired, observed)
+        findings: Sequence[Finding] = diff.findings(desired, observed, tree, baseline)
+        if (
+            decision_inputs.handling.policy is ManagementPolicy.OBSERVED
+            or decision_inputs.handling.mode is ReconcileMode.OBSERVE
+        ):
+            findings = verdict_rules.counted(findings)
+        has_moved = baseline is None and verdict_rules.has_moved(desired, applied, tree)
+        verdict = verdict_rules.conclude(_counted(findings, inputs), intent_moved=has_moved)
+    suppressed = tuple(
+        Suppressed(SuppressionReason(because), path, note) for because, path, note in inputs["suppressed"]
+    )
+    reason = f"{verdict.reason}; {inputs['lapsed']}" if inputs["lapsed"] else verdict.reason
+    verdict = replace(verdict, reason=reason, suppressed=suppressed)
     decision = decide(verdict, decision_inputs)
     if inputs["held"] is not None:
         held = inputs["held"]
@@ -194,19 +198,14 @@ async def replay(store: Store, record: DecisionRecord) -> tuple[Json, Json]:
     return await store.document(record.output), outcome_as_json(verdict, decision)
 
 
-def _without_suppressed(verdict: Verdict, inputs: Mapping[str, Any]) -> Verdict:
-    """Suppressed again what somebody answered for at the time."""
-    suppressed = tuple(
-        Suppressed(SuppressionReason(because), path, note) for because, path, note in inputs["suppressed"]
-    )
+def _counted(findings: Sequence[Finding], inputs: Mapping[str, Any]) -> list[Finding]:
+    """Return the findings that were not suppressed at the time."""
     excused = {
-        each.path for each in suppressed if each.because in (SuppressionReason.WAIVED, SuppressionReason.NEWLY_VISIBLE)
+        path
+        for because, path, _ in inputs["suppressed"]
+        if because in (SuppressionReason.WAIVED, SuppressionReason.NEWLY_VISIBLE)
     }
-    live = [finding for finding in verdict.findings if paths.format_path(finding.path) not in excused]
-    if len(live) != len(verdict.findings):
-        verdict = verdict_rules.conclude(live)
-    reason = f"{verdict.reason}; {inputs['lapsed']}" if inputs["lapsed"] else verdict.reason
-    return replace(verdict, reason=reason, suppressed=suppressed)
+    return [finding for finding in findings if paths.format_path(finding.path) not in excused]
 
 
 def _reading_from_json(body: Mapping[str, Any], documents: Mapping[Digest, Json]) -> ReadResult:

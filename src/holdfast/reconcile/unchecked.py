@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from holdfast.compare import verdict_rules
 from holdfast.model.address import Address
 from holdfast.model.decision import Action, Decision, Reason
 from holdfast.model.json import Json
-from holdfast.model.verdict import Status, Verdict
+from holdfast.model.verdict import Status
 from holdfast.reconcile import conditions
 from holdfast.store.protocol import Store
 from holdfast.store.records import AuditEvent
@@ -20,7 +21,7 @@ async def unresolved(store: Store, reasons: Mapping[Address, str], now: float) -
     """Record that resources could not be checked, and why; of what was never checked nothing is recorded."""
 
     def after(state: ResourceState) -> ResourceState:
-        verdict = Verdict(Status.UNKNOWN, f"not checked: {reasons[state.address]}")
+        verdict = verdict_rules.unknown(f"not checked: {reasons[state.address]}")
         outcome = conditions.ConditionOutcome(
             state.declared.generation, verdict, _nothing("unknown", verdict.reason), now
         )

@@ -83,19 +83,13 @@ def _rehearsed(item: ResolvedResource, documents: Mapping[Digest, Json]) -> Upgr
         return None
     taken = rule_migration.succeeded(item, documents)
     after_documents = {**documents, **(taken.migration.documents if taken.migration is not None else {})}
-    after = rule_migration.without_newly_visible(
-        taken, _verdict(taken, after_documents, taken.rules_document), documents
-    )
+    after = _counted(taken, _verdict(taken, after_documents, taken.rules.document), documents)
     if taken.migration is not None and taken.migration.unreadable:
-        after = Verdict(Status.UNKNOWN, taken.migration.unreadable)
+        after = verdict_rules.unknown(taken.migration.unreadable)
     rules = None if state.applied.rules is None else documents.get(state.applied.rules)
-    before = (
-        None
-        if rules is None
-        else rule_migration.without_newly_visible(item, _verdict(item, documents, rules), documents)
-    )
+    before = None if rules is None else _counted(item, _verdict(item, documents, rules), documents)
     if before is None:  # never captured: all there is to go by is what was concluded then
-        before = Verdict(state.observed.status, state.observed.reason)
+        before = verdict_rules.recorded(state.observed.status, state.observed.reason)
         after = _without_suppressed(after, state)
     told = taken.migration or RuleMigration()
     return UpgradeEffect(
@@ -125,8 +119,14 @@ def _verdict(item: ResolvedResource, documents: Mapping[Digest, Json], rules: Js
     try:
         tree = rule_migration.tree(item, rules, desired, observed)
     except rule_migration.RulesUnreadable:
-        return Verdict(Status.UNKNOWN, rule_migration.UNREADABLE)
+        return verdict_rules.unknown(rule_migration.UNREADABLE)
     return verdict_rules.judge(Found(observed), desired, tree, applied=desired, baseline=baseline)
+
+
+def _counted(item: ResolvedResource, verdict: Verdict, documents: Mapping[Digest, Json]) -> Verdict:
+    """Return a verdict without what only the new rules see."""
+    live = rule_migration.without_newly_visible(item, verdict.findings, documents)
+    return verdict if len(live) == len(verdict.findings) else verdict_rules.conclude(live)
 
 
 def _without_suppressed(verdict: Verdict, state: ResourceState) -> Verdict:

@@ -1,139 +1,133 @@
-"""Resuming: finish a write that an earlier process began, from what is recorded of it and what is there now."""
+"""Finish a write that an earlier process began, from what is recorded of it and what is live now."""
 
 from __future__ import annotations
 
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from holdfast.compare import diff, paths
 from holdfast.model.absent import ABSENT
+from holdfast.model.address import Address
 from holdfast.model.decision import Action
-from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, ReadResult
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure
 from holdfast.model.write_result import Done
 from holdfast.policy import lost_create_reasons
-from holdfast.providers.protocol import Unchanged
-from holdfast.reconcile import lost_creates
+from holdfast.reconcile import lost_creates, settle, write_decision
 from holdfast.reconcile.action_result import ActionOutcome, ActionResult
-from holdfast.reconcile.check import Checker, CheckResult
+from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.resolved_resource import digest_of
-from holdfast.reconcile.settle import Settler
-from holdfast.store.protocol import Store
+from holdfast.reconcile.write import ResourceWriter, Run
 from holdfast.store.records import Claim, OperationStep, WriteOperation
-
-if TYPE_CHECKING:
-    from holdfast.reconcile.write import ResourceWriter
 
 
 @dataclass(frozen=True, slots=True)
-class Resumer:
-    """Takes a write from where its operation says that it came to."""
+class ResumeIntent:
+    """Take a write from where its operation says that it came to; `checked` is a fresh check of the resource."""
 
-    actor: ResourceWriter
-    store: Store
-    checker: Checker
-    settler: Settler
+    operation: WriteOperation
+    checked: CheckResult
+    create_again: bool = False  # a person says that a create with an unknown result may be repeated
 
-    async def resume(
-        self, operation: WriteOperation, checked: CheckResult, claim: Claim, *, create_again: bool
-    ) -> ActionResult:
-        """Finish a write under a claim."""
-        # It may have been finished, or carried on, between our finding it and our claim.
-        found = [each for each in await self.store.operations(operation.address) if each.id == operation.id]
-        if found != [operation]:
-            return ActionResult(checked, ActionOutcome.OVERTAKEN, "another worker has carried it on")
-        checked = await self._as_begun(operation, checked)
+    @property
+    def address(self) -> Address:
+        """The resource to claim."""
+        return self.operation.address
+
+    @property
+    def turn(self) -> None:
+        """Nothing is waited for before the claim: often nothing is sent."""
+        return
+
+    @property
+    def takes_over(self) -> bool:
+        """Claims of dead workers were released when the run began."""
+        return False
+
+    def not_begun(self, message: str) -> ActionResult:
+        """Leave the resource to the other worker."""
+        return ActionResult(self.checked, ActionOutcome.BUSY, message)
+
+    def unfinished(self, message: str) -> ActionResult:
+        """Leave the operation to a later run."""
+        return ActionResult(self.checked, ActionOutcome.UNSETTLED, message)
+
+    def lost(self, message: str) -> ActionResult:
+        """Leave the write to the worker that has the claim now."""
+        return ActionResult(self.checked, ActionOutcome.LOST, message)
+
+    async def perform(self, writer: ResourceWriter, claim: Claim, slot: AsyncExitStack) -> ActionResult:
+        """Finish the write, unless another worker has carried it on before our claim."""
+        operation = self.operation
+        if [each for each in await writer.store.operations(self.address) if each.id == operation.id] != [operation]:
+            return ActionResult(self.checked, ActionOutcome.OVERTAKEN, "another worker has carried it on")
+        checked, item = self.checked, self.checked.prepared
+        if operation.desired is not None and operation.desired != item.desired_digest:
+            # What is captured at the end is what the write asked for; an edit made since is a matter of its own.
+            begun = await writer.store.document(operation.desired)
+            checked = checked.with_resource(replace(item, desired=begun, desired_digest=operation.desired))
+        run = Run(claim, checked, operation, checked.reading, slot=slot)
         match operation.step:
             case OperationStep.INTENDED:
-                return await self._intended(operation, checked, claim, create_again=create_again)
+                return await self._intended(writer, run)
             case OperationStep.UNSURE:
-                return await self._unsure(operation, checked, claim, create_again=create_again)
+                if not isinstance(run.reading, Found) and not self.create_again:
+                    message = lost_create_reasons.message(operation.address, operation.token)
+                    return ActionResult(checked, ActionOutcome.UNSURE, message)
+                run.operation = replace(operation, step=OperationStep.INTENDED, token={})
+                return await self._intended(writer, run)
             case OperationStep.SENT:
-                return await self.actor.polled(operation, checked, claim)
+                return await write_decision.finish(writer, run, await writer.ask(run, operation.token))
             case OperationStep.SETTLING | OperationStep.DONE:
-                return await self.settler.settle(checked, operation, claim)
+                return await settle.settle(writer, run)
 
-    async def _as_begun(self, operation: WriteOperation, checked: CheckResult) -> CheckResult:
-        """Return the check with the declaration that the write was begun with, which may have been edited since.
-
-        What is captured at the end of a write is what that write asked for; an edit made since is a matter of its own.
-        """
-        item = checked.prepared
-        if operation.desired is None or operation.desired == item.desired_digest:
-            return checked
-        begun = await self.store.document(operation.desired)
-        return replace(checked, prepared=replace(item, desired=begun, desired_digest=operation.desired))
-
-    async def _intended(
-        self, operation: WriteOperation, checked: CheckResult, claim: Claim, *, create_again: bool
-    ) -> ActionResult:
-        """Nobody knows whether the provider was asked: the world tells, or the same key makes asking again harmless."""
-        reading = checked.reading
+    async def _intended(self, writer: ResourceWriter, run: Run) -> ActionResult:
+        """Nobody knows whether it was sent: live state tells, or the same key makes sending it again harmless."""
+        checked, operation, reading = run.checked, run.operation, run.reading
         if isinstance(reading, ReadFailure) and reading.trouble is not ReadError.WITHHELD:
             return ActionResult(checked, ActionOutcome.FAILED, "it could not be read; the write that was begun waits")
         is_creation = lost_create_reasons.is_creation(operation.action, operation.phase)
         if is_creation and isinstance(reading, Found):
-            return await self.actor.found(checked, operation, claim, reading)
-        if is_creation and not create_again:
-            seen = await self._looked_for(checked, reading)
+            return await write_decision.take_found(writer, run, reading)
+        kind = run.item.kind
+        is_hidden = not kind.repeats_create and not kind.finds  # a read alone cannot tell that it was not created
+        if is_creation and not self.create_again and isinstance(reading, NotFound) and is_hidden:
+            seen = await lost_creates.look_for(writer.checker, writer.store, run.item.without_id())
             if isinstance(seen, lost_creates.Unsure):
-                return await self.actor.unsure(checked, operation, claim, seen)
+                return await write_decision.leave_unsure(writer, run, seen)
         if _is_deletion(operation) and isinstance(reading, NotFound):
-            return await self.actor.ended(checked, operation, claim, Done(checked.state.observed.provider_id or ""))
-        if (
-            digest_of(checked.prepared.desired) != checked.state.declared.document
-            and operation.action != Action.DELETE.value
-        ):
-            return await self.settler.given_up(checked, operation, claim, "superseded by an edit before it was sent")
-        if not is_creation and not await self._is_unmoved(operation, checked):
-            if await self._is_written(operation, checked):
-                assert isinstance(reading, Found)
-                return await self._settled(checked, operation, claim)
-            return await self.settler.given_up(checked, operation, claim, "it moved since the write was begun")
-        etag = reading.etag if isinstance(reading, Found) else None
-        return await self.actor.send(checked, operation, claim, etag)
-
-    async def _looked_for(
-        self, checked: CheckResult, reading: ReadResult | Unchanged
-    ) -> ReadResult | Unchanged | lost_creates.Unsure:
-        """Look closer for what a create may have made, where a read alone cannot tell that it did not."""
-        item = checked.prepared
-        if item.kind.repeats_create or item.kind.finds or not isinstance(reading, NotFound):
-            return reading
-        return await lost_creates.look_for(self.checker, self.store, item.without_id())
-
-    async def _unsure(
-        self, operation: WriteOperation, checked: CheckResult, claim: Claim, *, create_again: bool
-    ) -> ActionResult:
-        """Go on where nobody knew whether it was made: it is found by now, or a person says to make it again."""
-        if isinstance(checked.reading, Found) or create_again:
-            begun = replace(operation, step=OperationStep.INTENDED, token={})
-            return await self._intended(begun, checked, claim, create_again=create_again)
-        return ActionResult(
-            checked, ActionOutcome.UNSURE, lost_create_reasons.message(operation.address, operation.token)
-        )
-
-    async def _settled(self, checked: CheckResult, operation: WriteOperation, claim: Claim) -> ActionResult:
-        provider_id = checked.state.observed.provider_id
-        operation = replace(operation, step=OperationStep.SETTLING, token={"id": provider_id} if provider_id else {})
-        return await self.settler.settle(checked, operation, claim)
-
-    async def _is_unmoved(self, operation: WriteOperation, checked: CheckResult) -> bool:
-        """Tell whether what is there is what a write was decided on."""
-        if checked.observed is ABSENT or operation.pre_image is None:
-            return operation.action != Action.UPDATE.value
-        assert checked.tree is not None
-        before = await self.store.document(operation.pre_image)
-        return not diff.differences(before, checked.observed, checked.tree)
-
-    async def _is_written(self, operation: WriteOperation, checked: CheckResult) -> bool:
-        """Tell whether what an update was to put right is right: then it was sent, and only the record is missing."""
-        begun = await self.settler.correction(operation)
-        if operation.action != Action.UPDATE.value or begun is None or not isinstance(checked.reading, Found):
-            return False
-        wrong = {paths.format_path(finding.path) for finding in checked.verdict.findings}
-        return not wrong & {each.path for each in begun.paths}
+            return await write_decision.finish(writer, run, Done(checked.state.observed.provider_id or ""))
+        if digest_of(run.item.desired) != checked.state.declared.document and operation.action != Action.DELETE.value:
+            return await settle.give_up(writer, run, "superseded by an edit before it was sent")
+        if not is_creation and not await is_unmoved(writer, run):
+            if not await _is_written(writer, run):
+                return await settle.give_up(writer, run, "it moved since the write was begun")
+            provider_id = checked.state.observed.provider_id
+            run.operation = replace(
+                operation, step=OperationStep.SETTLING, token={"id": provider_id} if provider_id else {}
+            )
+            return await settle.settle(writer, run)
+        return await write_decision.send(writer, run)
 
 
 def _is_deletion(operation: WriteOperation) -> bool:
-    """Tell whether the write at hand removes something: a deletion, or the first half of a replacement."""
+    """Return True if the write at hand deletes something: a deletion, or the first half of a replacement."""
     return operation.action == Action.DELETE.value or operation.phase == "delete"
+
+
+async def is_unmoved(writer: ResourceWriter, run: Run) -> bool:
+    """Return True if live state is what a write was decided on."""
+    checked, operation = run.checked, run.operation
+    if checked.observed is ABSENT or operation.pre_image is None:
+        return operation.action != Action.UPDATE.value
+    assert checked.tree is not None
+    before = await writer.store.document(operation.pre_image)
+    return not diff.differences(before, checked.observed, checked.tree)
+
+
+async def _is_written(writer: ResourceWriter, run: Run) -> bool:
+    """Return True if what an update was to revert is right: then it was sent, and only the record is missing."""
+    begun = await writer.correction(run)
+    if run.operation.action != Action.UPDATE.value or begun is None or not isinstance(run.reading, Found):
+        return False
+    wrong = {paths.format_path(finding.path) for finding in run.checked.verdict.findings}
+    return not wrong & {each.path for each in begun.paths}

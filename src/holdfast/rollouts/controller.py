@@ -16,7 +16,9 @@ from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
 from holdfast.reconcile.action_result import ActionOutcome
-from holdfast.reconcile.apply import Applier, RunReport, look
+from holdfast.reconcile.apply import Applier
+from holdfast.reconcile.check import check_resources
+from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import ResourceSet
 from holdfast.rollouts import adopt_scan, child_status, concurrency, preconditions, serialization
 from holdfast.rollouts.concurrency import ConcurrencyBudget
@@ -120,7 +122,7 @@ class RolloutController:
 
     async def _look(self, wanted: Sequence[Declaration]) -> None:
         applier = self.applier(self._fleet(wanted))
-        await look(applier.preparer, applier.checker)
+        await check_resources(applier.preparer, applier.checker)
 
     async def _is_new(self, template: Template) -> bool:
         return template_groups.step(template, await self.repository.owner(template)) is not None
@@ -307,9 +309,8 @@ class RolloutController:
 
     def _guarded(self, fleet: ResourceSet, guard: Guard) -> Applier:
         applier = self.applier(fleet)
-        applier.actor.still = guard.still
-        applier.actor.in_hand = asyncio.Semaphore(IN_HAND)
-        return applier
+        writer = replace(applier.writer, guard=guard.still, slots=asyncio.Semaphore(IN_HAND))
+        return replace(applier, writer=writer)
 
     async def _apply(
         self, group: TemplateGroup, children: Sequence[ChildRecord], guard: Guard, reports: list[RunReport]

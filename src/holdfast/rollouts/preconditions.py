@@ -19,7 +19,6 @@ from holdfast.model.decision import Action
 from holdfast.model.json import Json
 from holdfast.policy import windows
 from holdfast.policy.write_reasons import WriteReason
-from holdfast.reconcile.apply import RunReport
 from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.resolved_resource import ResolvedResource
@@ -41,7 +40,7 @@ class Guard:
     beginning: Collection[Address]  # those of which nothing was begun in the world yet
     held: set[Address] = field(default_factory=set)  # of these, the ones that were stopped
 
-    async def still(self, checked: CheckResult, was_sent: bool) -> str | None:  # noqa: FBT001 - as `ResourceWriter.still` asks
+    async def still(self, checked: CheckResult, was_sent: bool) -> str | None:  # noqa: FBT001 - as `Guard` of the writer asks
         """Return why a write is not to be made after all, or None; what was perhaps sent is not taken back."""
         paused = paused_by(self.group, await self.store.pauses(), self.clock.now())
         why = None if paused is None else f"paused by {paused.who}"

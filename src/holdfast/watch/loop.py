@@ -17,7 +17,6 @@ from holdfast.model.decision import Action
 from holdfast.policy import resync_schedule
 from holdfast.reconcile import unchecked
 from holdfast.reconcile.action_result import ActionOutcome, ActionResult
-from holdfast.reconcile.apply import RunReport
 from holdfast.reconcile.clock import Clock
 from holdfast.store.protocol import Store
 from holdfast.store.state import CheckRequest

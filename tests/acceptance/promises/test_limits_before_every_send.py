@@ -10,7 +10,6 @@ import pytest
 from holdfast.policy.correction_limits import CorrectionRules
 from holdfast.policy.windows import Mode, Window
 from holdfast.reconcile.action_result import ActionOutcome
-from holdfast.reconcile.apply import RunReport
 from holdfast.reconcile.connections import WritableConnections
 from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.reconcile.rate_limit import RateLimits

@@ -10,7 +10,7 @@ from holdfast.model.decision import Action
 from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.policy.budgets import BudgetRule
 from holdfast.policy.correction_limits import CorrectionRules
-from holdfast.reconcile.apply import look
+from holdfast.reconcile.check import check_resources
 from holdfast.reconcile.mass_drift_scan import Scheduled
 from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.store.governance import Approval
@@ -58,7 +58,7 @@ async def watched(bench: Bench, things, seconds: float) -> int:
 
         async def look_around(addresses):
             alone = bench.applier(world, [of[each] for each in addresses])
-            return (await look(alone.preparer, alone.checker)).checked
+            return (await check_resources(alone.preparer, alone.checker)).checked
 
         others = Scheduled(sweeper, look_around, bench.clock)
 

@@ -11,7 +11,7 @@ import yaml
 
 from holdfast.errors import InputError
 from holdfast.model.verdict import Status
-from holdfast.reconcile.apply import RunReport
+from holdfast.reconcile.report import RunReport
 from holdfast.watch.list_scan import ListScanner
 from holdfast.watch.loop import ResyncLoop
 from tests.acceptance.promises.watching import said, until, watch

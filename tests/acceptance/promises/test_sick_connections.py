@@ -107,8 +107,8 @@ class Two:
         rules = PolicyRules(CorrectionRules(mass_drift=None))
         preparer = ResourceResolver(self.store, world, fleet, self.fingerprint, lambda _: Resolver({}))
         checker = Checker(self.store, world, self.clock, self.chance, self.fingerprint, rules=rules)
-        actor = ResourceWriter(self.store, world, checker, self.clock, self.chance, "one")
-        return Applier(self.store, preparer, checker, actor, **options)
+        writer = ResourceWriter(self.store, world, checker, self.clock, self.chance, "one")
+        return Applier(self.store, preparer, checker, writer, **options)
 
     def live(self, world: MemoryService, name: str) -> dict[str, Any]:
         ident = world.find("Thing", name)

@@ -27,8 +27,8 @@ from holdfast.notify.cloudevents import Type
 from holdfast.notify.deliver import Notifier, notify
 from holdfast.notify.rules import DeliveryHistory, Incident, NotificationCandidates
 from holdfast.notify.sinks import SinkContext
-from holdfast.reconcile.apply import RunReport
 from holdfast.reconcile.check import CheckResult
+from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import Blocked
 from holdfast.store.records import AuditEvent
 from holdfast.store.sqlite.store import SqliteStore
@@ -318,7 +318,8 @@ def decided(report: RunReport, action: Action, code: str, held: Action | None = 
     """Return the report in which something was decided for the first resource."""
     one = report.checked[0]
     decision = replace(one.decision, action=action, reasons=(Reason(code, "because", ("/colour",)),), held=held)
-    first: CheckResult = replace(one, decision=decision, **fields)
+    lapsed = fields.pop("lapsed", "")
+    first: CheckResult = replace(one, decision=decision, evaluation=replace(one.evaluation, lapsed=lapsed), **fields)
     return replace(report, checked=[first, *report.checked[1:]])
 
 

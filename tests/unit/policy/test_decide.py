@@ -13,7 +13,8 @@ from holdfast.model.decision import Action
 from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.resource import ManagementPolicy, OnDelete, OnDrift, Origin
 from holdfast.model.verdict import Status, Verdict
-from holdfast.policy.decide import DecisionInputs, HoldReason, OnImmutable, PathHold, Recreate, decide, decide_removal
+from holdfast.policy.decide import HoldReason, OnImmutable, PathHold, Recreate, decide, decide_removal
+from tests.unit.policy.inputs import inputs as inputs_with
 
 DECLARED = Finding(("a",), Op.CHANGED, FindingClass.SPECIFIED, ChangedBy.LIVE, 1, 1, 2)
 DEFAULTED = Finding(("b",), Op.CHANGED, FindingClass.DEFAULTED, ChangedBy.LIVE, ABSENT, 1, 2)
@@ -30,7 +31,7 @@ def verdict(status: Status, *findings: Finding) -> Verdict:
 
 
 inputs = st.builds(
-    DecisionInputs,
+    inputs_with,
     policy=st.sampled_from(ManagementPolicy),
     origin=st.sampled_from(Origin),
     on_drift=st.sampled_from(OnDrift),
@@ -75,13 +76,13 @@ def test_nothing_is_written_on_what_could_not_be_read(inputs):
 
 @given(verdicts, inputs)
 def test_only_managed_resources_are_ever_written(said, inputs):
-    if inputs.policy is not ManagementPolicy.MANAGED:
+    if inputs.handling.policy is not ManagementPolicy.MANAGED:
         assert not decide(said, inputs).action.is_write
 
 
 @given(verdicts, inputs)
 def test_a_stopped_resource_is_not_written_until_it_is_edited(said, inputs):
-    if inputs.terminal is not None:
+    if inputs.record.terminal is not None:
         assert not decide(said, inputs).action.is_write
 
 
@@ -92,44 +93,44 @@ def test_in_sync_never_leads_to_a_write(said, inputs):
 
 
 TABLE = [
-    (verdict(Status.IN_SYNC), DecisionInputs(applied=True), Action.NONE),
-    (verdict(Status.IN_SYNC), DecisionInputs(applied=False), Action.ADOPT),
-    (verdict(Status.PENDING), DecisionInputs(), Action.CREATE),
-    (verdict(Status.PENDING), DecisionInputs(imports=True), Action.BLOCK),
-    (verdict(Status.PENDING, EDITED), DecisionInputs(applied=True), Action.UPDATE),
-    (verdict(Status.PENDING, EDITED), DecisionInputs(immutable=frozenset({"/a"})), Action.BLOCK),
+    (verdict(Status.IN_SYNC), inputs_with(applied=True), Action.NONE),
+    (verdict(Status.IN_SYNC), inputs_with(applied=False), Action.ADOPT),
+    (verdict(Status.PENDING), inputs_with(), Action.CREATE),
+    (verdict(Status.PENDING), inputs_with(imports=True), Action.BLOCK),
+    (verdict(Status.PENDING, EDITED), inputs_with(applied=True), Action.UPDATE),
+    (verdict(Status.PENDING, EDITED), inputs_with(immutable=frozenset({"/a"})), Action.BLOCK),
     (
         verdict(Status.PENDING, EDITED),
-        DecisionInputs(immutable=frozenset({"/a"}), on_immutable=OnImmutable.REPLACE),
+        inputs_with(immutable=frozenset({"/a"}), on_immutable=OnImmutable.REPLACE),
         Action.REPLACE,
     ),
-    (verdict(Status.DRIFTED, DECLARED), DecisionInputs(), Action.UPDATE),
-    (verdict(Status.DRIFTED, DECLARED), DecisionInputs(on_drift=OnDrift.REPORT), Action.REPORT),
-    (verdict(Status.DRIFTED, DECLARED), DecisionInputs(on_drift=OnDrift.APPROVE), Action.HOLD),
-    (verdict(Status.DRIFTED, DECLARED), DecisionInputs(policy=ManagementPolicy.OBSERVED), Action.REPORT),
-    (verdict(Status.DRIFTED, DECLARED), DecisionInputs(unresolved=frozenset({"/a"})), Action.REPORT),
-    (verdict(Status.DRIFTED, DEFAULTED), DecisionInputs(whole_writes=True), Action.UPDATE),
-    (verdict(Status.DRIFTED, DEFAULTED), DecisionInputs(whole_writes=False), Action.REPORT),
-    (verdict(Status.DRIFTED, VANISHED), DecisionInputs(whole_writes=True), Action.REPORT),
-    (verdict(Status.CONFLICTED, EDITED, DEFAULTED), DecisionInputs(), Action.UPDATE),
-    (verdict(Status.CONFLICTED, EDITED, DEFAULTED), DecisionInputs(on_drift=OnDrift.REPORT), Action.UPDATE),  # only /a
-    (verdict(Status.CONFLICTED, FOUGHT_OVER), DecisionInputs(on_drift=OnDrift.REPORT), Action.HOLD),
-    (verdict(Status.MISSING), DecisionInputs(resyncs=True), Action.RECREATE),
-    (verdict(Status.MISSING), DecisionInputs(resyncs=True, on_drift=OnDrift.REPORT), Action.REPORT),
-    (verdict(Status.MISSING), DecisionInputs(resyncs=True, on_drift=OnDrift.APPROVE), Action.HOLD),
-    (verdict(Status.MISSING), DecisionInputs(resyncs=True, on_drift=OnDrift.APPROVE, approved=True), Action.RECREATE),
-    (verdict(Status.DRIFTED, DECLARED), DecisionInputs(on_drift=OnDrift.APPROVE, approved=True), Action.UPDATE),
-    (verdict(Status.DRIFTED, DECLARED), DecisionInputs(on_drift=OnDrift.REPORT, free=frozenset({"/a"})), Action.UPDATE),
-    (verdict(Status.DRIFTED, DECLARED), DecisionInputs(restrained=A_CONTENTION), Action.REPORT),
-    (verdict(Status.DRIFTED, DECLARED), DecisionInputs(restrained=A_CONTENTION, approved=True), Action.REPORT),
-    (verdict(Status.DRIFTED, DECLARED), DecisionInputs(paused="by ada"), Action.HOLD),
-    (verdict(Status.DRIFTED, DECLARED), DecisionInputs(frozen="weekend"), Action.HOLD),
+    (verdict(Status.DRIFTED, DECLARED), inputs_with(), Action.UPDATE),
+    (verdict(Status.DRIFTED, DECLARED), inputs_with(on_drift=OnDrift.REPORT), Action.REPORT),
+    (verdict(Status.DRIFTED, DECLARED), inputs_with(on_drift=OnDrift.APPROVE), Action.HOLD),
+    (verdict(Status.DRIFTED, DECLARED), inputs_with(policy=ManagementPolicy.OBSERVED), Action.REPORT),
+    (verdict(Status.DRIFTED, DECLARED), inputs_with(unresolved=frozenset({"/a"})), Action.REPORT),
+    (verdict(Status.DRIFTED, DEFAULTED), inputs_with(whole_writes=True), Action.UPDATE),
+    (verdict(Status.DRIFTED, DEFAULTED), inputs_with(whole_writes=False), Action.REPORT),
+    (verdict(Status.DRIFTED, VANISHED), inputs_with(whole_writes=True), Action.REPORT),
+    (verdict(Status.CONFLICTED, EDITED, DEFAULTED), inputs_with(), Action.UPDATE),
+    (verdict(Status.CONFLICTED, EDITED, DEFAULTED), inputs_with(on_drift=OnDrift.REPORT), Action.UPDATE),  # only /a
+    (verdict(Status.CONFLICTED, FOUGHT_OVER), inputs_with(on_drift=OnDrift.REPORT), Action.HOLD),
+    (verdict(Status.MISSING), inputs_with(resyncs=True), Action.RECREATE),
+    (verdict(Status.MISSING), inputs_with(resyncs=True, on_drift=OnDrift.REPORT), Action.REPORT),
+    (verdict(Status.MISSING), inputs_with(resyncs=True, on_drift=OnDrift.APPROVE), Action.HOLD),
+    (verdict(Status.MISSING), inputs_with(resyncs=True, on_drift=OnDrift.APPROVE, approved=True), Action.RECREATE),
+    (verdict(Status.DRIFTED, DECLARED), inputs_with(on_drift=OnDrift.APPROVE, approved=True), Action.UPDATE),
+    (verdict(Status.DRIFTED, DECLARED), inputs_with(on_drift=OnDrift.REPORT, free=frozenset({"/a"})), Action.UPDATE),
+    (verdict(Status.DRIFTED, DECLARED), inputs_with(restrained=A_CONTENTION), Action.REPORT),
+    (verdict(Status.DRIFTED, DECLARED), inputs_with(restrained=A_CONTENTION, approved=True), Action.REPORT),
+    (verdict(Status.DRIFTED, DECLARED), inputs_with(paused="by ada"), Action.HOLD),
+    (verdict(Status.DRIFTED, DECLARED), inputs_with(frozen="weekend"), Action.HOLD),
     (
         verdict(Status.IN_SYNC),
-        DecisionInputs(applied=True, edited=True),
+        inputs_with(applied=True, edited=True),
         Action.ADOPT,
     ),  # converged: remembered, not written
-    (verdict(Status.PENDING, EDITED), DecisionInputs(paused="by ada"), Action.HOLD),
+    (verdict(Status.PENDING, EDITED), inputs_with(paused="by ada"), Action.HOLD),
 ]
 
 
@@ -140,7 +141,7 @@ def test_each_verdict_has_its_action(said, inputs, action):
 
 @pytest.mark.parametrize("recreate, resyncs", list(itertools.product(Recreate, [True, False])))
 def test_what_we_made_and_somebody_removed_comes_back_by_the_rule(recreate, resyncs):
-    action = decide(verdict(Status.MISSING), DecisionInputs(applied=True, recreate=recreate, resyncs=resyncs)).action
+    action = decide(verdict(Status.MISSING), inputs_with(applied=True, recreate=recreate, resyncs=resyncs)).action
     if recreate is Recreate.NEVER:
         assert action is Action.REPORT
     else:
@@ -149,7 +150,7 @@ def test_what_we_made_and_somebody_removed_comes_back_by_the_rule(recreate, resy
 
 @pytest.mark.parametrize("recreate, resyncs", list(itertools.product(Recreate, [True, False])))
 def test_what_was_imported_and_is_gone_is_never_recreated(recreate, resyncs):
-    inputs = DecisionInputs(applied=True, origin=Origin.IMPORTED, recreate=recreate, resyncs=resyncs)
+    inputs = inputs_with(applied=True, origin=Origin.IMPORTED, recreate=recreate, resyncs=resyncs)
     assert decide(verdict(Status.MISSING), inputs).action is Action.BLOCK
 
 
@@ -161,7 +162,7 @@ def test_only_what_we_manage_and_do_not_detach_is_deleted(policy, origin, on_del
 
 
 def test_policy_is_asked_path_by_path_and_only_what_may_be_written_causes_the_write():
-    inputs = DecisionInputs(on_drift=OnDrift.REPORT, free=frozenset({"/a"}))
+    inputs = inputs_with(on_drift=OnDrift.REPORT, free=frozenset({"/a"}))
     decision = decide(verdict(Status.DRIFTED, DECLARED, DEFAULTED), inputs)
     assert (decision.action, decision.reasons[0].paths) == (Action.UPDATE, ("/a",))
     assert [(reason.code, reason.paths) for reason in decision.reasons[1:]] == [("report_only", ("/b",))]
@@ -172,16 +173,16 @@ def test_a_restrained_path_never_causes_a_write(said, inputs):
     decision = decide(said, inputs)
     if decision.action is Action.UPDATE:
         moved = {f"/{finding.path[0]}" for finding in said.findings if finding.changed_by is not ChangedBy.DECLARED}
-        stopped = {path for path, why in inputs.restrained.items() if why.restraint is not HoldReason.APPROVAL}
+        stopped = {path for path, why in inputs.paths.restrained.items() if why.restraint is not HoldReason.APPROVAL}
         assert not moved & stopped & set(decision.reasons[0].paths)
 
 
 @given(verdicts, inputs)
 def test_a_pause_or_a_window_stops_every_write_it_is_about(said, inputs):
     decision = decide(said, inputs)
-    if inputs.paused is not None:
+    if inputs.limits.paused is not None:
         assert not decision.action.is_write
-    if inputs.frozen is not None:
+    if inputs.limits.frozen is not None:
         assert not decision.action.is_write
 
 

@@ -10,7 +10,8 @@ from holdfast.model.decision import Action
 from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.resource import ManagementPolicy
 from holdfast.model.verdict import Status, Verdict
-from holdfast.policy.decide import DecisionInputs, ReconcileMode, decide
+from holdfast.policy.decide import ReconcileMode, decide
+from tests.unit.policy.inputs import inputs as inputs_with
 
 IN_SYNC = verdict_rules.conclude(())
 UNKNOWN = Verdict(Status.UNKNOWN, "could not be read (timeout)")
@@ -23,23 +24,23 @@ OBSERVED = ManagementPolicy.OBSERVED
 @pytest.mark.parametrize(
     "verdict, inputs, action, code",
     [
-        (IN_SYNC, DecisionInputs(applied=True, mode=ReconcileMode.SHADOW), Action.UPDATE, "shadow"),
-        (IN_SYNC, DecisionInputs(applied=True, mode=ReconcileMode.SHADOW, policy=OBSERVED), Action.NONE, "in_sync"),
-        (UNKNOWN, DecisionInputs(applied=True, mode=ReconcileMode.SHADOW), Action.NONE, "unknown"),
+        (IN_SYNC, inputs_with(applied=True, mode=ReconcileMode.SHADOW), Action.UPDATE, "shadow"),
+        (IN_SYNC, inputs_with(applied=True, mode=ReconcileMode.SHADOW, policy=OBSERVED), Action.NONE, "in_sync"),
+        (UNKNOWN, inputs_with(applied=True, mode=ReconcileMode.SHADOW), Action.NONE, "unknown"),
         (
             verdict_rules.uncompared(),
-            DecisionInputs(mode=ReconcileMode.PUT_ONLY, uncompared=True),
+            inputs_with(mode=ReconcileMode.PUT_ONLY, uncompared=True),
             Action.UPDATE,
             "put_only",
         ),
-        (UNKNOWN, DecisionInputs(mode=ReconcileMode.PUT_ONLY), Action.NONE, "unknown"),  # a failed read is no reason
-        (MISSING, DecisionInputs(mode=ReconcileMode.PUT_ONLY, resyncs=True), Action.RECREATE, "recreate"),
-        (verdict_rules.conclude([DECLARED]), DecisionInputs(mode=ReconcileMode.OBSERVE), Action.REPORT, "observed"),
-        (MISSING, DecisionInputs(mode=ReconcileMode.OBSERVE, resyncs=True), Action.REPORT, "missing"),
-        (IN_SYNC, DecisionInputs(damaged=True), Action.UPDATE, "recapture"),
-        (IN_SYNC, DecisionInputs(damaged=True, policy=OBSERVED), Action.ADOPT, "adopt"),
-        (IN_SYNC, DecisionInputs(applied=True, failed="Failed"), Action.UPDATE, "failed"),
-        (IN_SYNC, DecisionInputs(applied=True, failed="Failed", policy=OBSERVED), Action.NONE, "in_sync"),
+        (UNKNOWN, inputs_with(mode=ReconcileMode.PUT_ONLY), Action.NONE, "unknown"),  # a failed read is no reason
+        (MISSING, inputs_with(mode=ReconcileMode.PUT_ONLY, resyncs=True), Action.RECREATE, "recreate"),
+        (verdict_rules.conclude([DECLARED]), inputs_with(mode=ReconcileMode.OBSERVE), Action.REPORT, "observed"),
+        (MISSING, inputs_with(mode=ReconcileMode.OBSERVE, resyncs=True), Action.REPORT, "missing"),
+        (IN_SYNC, inputs_with(damaged=True), Action.UPDATE, "recapture"),
+        (IN_SYNC, inputs_with(damaged=True, policy=OBSERVED), Action.ADOPT, "adopt"),
+        (IN_SYNC, inputs_with(applied=True, failed="Failed"), Action.UPDATE, "failed"),
+        (IN_SYNC, inputs_with(applied=True, failed="Failed", policy=OBSERVED), Action.NONE, "in_sync"),
     ],
 )
 def test_a_mode_decides_what_follows_from_a_verdict(verdict, inputs, action, code):
@@ -48,15 +49,15 @@ def test_a_mode_decides_what_follows_from_a_verdict(verdict, inputs, action, cod
 
 
 def test_a_write_that_a_mode_asks_for_is_held_like_any_other():
-    held = decide(IN_SYNC, DecisionInputs(applied=True, mode=ReconcileMode.SHADOW, paused="paused by ada"))
+    held = decide(IN_SYNC, inputs_with(applied=True, mode=ReconcileMode.SHADOW, paused="paused by ada"))
     assert (held.action, held.held, held.reasons[0].code) == (Action.HOLD, Action.UPDATE, "paused")
 
 
 def test_what_a_write_did_not_put_back_is_pinned_once_if_it_may_be():
     verdict = verdict_rules.conclude([DEFAULTED])
-    stuck = DecisionInputs(unresolved=frozenset({"/a"}))
+    stuck = inputs_with(unresolved=frozenset({"/a"}))
     assert decide(verdict, stuck).action is Action.REPORT
-    pinned = decide(verdict, DecisionInputs(unresolved=frozenset({"/a"}), pinnable=frozenset({"/a"})))
+    pinned = decide(verdict, inputs_with(unresolved=frozenset({"/a"}), pinnable=frozenset({"/a"})))
     assert pinned.action is Action.UPDATE
     assert [reason.code for reason in pinned.reasons] == ["drift", "pin"]
     assert pinned.reasons[1].paths == ("/a",)
@@ -67,5 +68,5 @@ def test_an_element_that_nobody_declared_and_that_is_gone_starts_no_write():
         ("l", "x"), Op.ELEMENT_MISSING, FindingClass.UNDECLARED, ChangedBy.LIVE, ABSENT, {"name": "x"}, ABSENT
     )
     verdict = verdict_rules.conclude([gone])
-    listed = DecisionInputs(declared_lists=frozenset({"/l/x"}))
+    listed = inputs_with(declared_lists=frozenset({"/l/x"}))
     assert decide(verdict, listed).action is Action.REPORT

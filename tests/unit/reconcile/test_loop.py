@@ -6,7 +6,7 @@ import asyncio
 
 from holdfast.policy.correction_limits import CorrectionRules
 from holdfast.policy.mass_drift import MassDriftGuard
-from holdfast.reconcile.apply import look
+from holdfast.reconcile.check import check_resources
 from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.watch import list_scan, loop
 from holdfast.watch.list_scan import ListScanner
@@ -99,7 +99,7 @@ def test_a_mass_drift_is_seen_as_a_whole_though_it_is_looked_at_in_batches(monke
             applier = bench.applier(world, fleet)
             sweeper = ListScanner(bench.store, world, bench.clock, bench.random)
             watcher = ResyncLoop(bench.store, applier.apply, bench.clock, bench.random, sweeper)
-            watcher.look = lambda addresses: look(applier.preparer, applier.checker, addresses)
+            watcher.look = lambda addresses: check_resources(applier.preparer, applier.checker, addresses)
             await watcher.round()
 
     run(watch())

@@ -13,8 +13,7 @@ from holdfast.model.decision import Action
 from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.verdict import Status, Verdict
 from holdfast.reconcile import attribution, serialize
-from holdfast.reconcile.apply import look
-from holdfast.reconcile.check import Checker, CheckResult
+from holdfast.reconcile.check import Checker, CheckResult, check_resources
 from holdfast.reconcile.resolve import ResourceResolver
 from tests.unit.reconcile.fixtures import Bench, declare
 
@@ -26,7 +25,7 @@ async def attributed(bench: Bench, things=THINGS):
     async with bench.world() as world:
         preparer = ResourceResolver(bench.store, world, bench.fleet(things), bench.fingerprint, bench.secrets)
         checker = Checker(bench.store, world, bench.clock, bench.random, bench.fingerprint, bench.patience, bench.rules)
-        return {one.address.name: one for one in (await look(preparer, checker, attribute=True)).checked}
+        return {one.address.name: one for one in (await check_resources(preparer, checker, attribute=True)).checked}
 
 
 def moved(bench: Bench, name: str, by: str, **fields: object) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
 from holdfast.policy import dependency_graph
-from holdfast.reconcile.apply import RunReport
+from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import ResourceSet
 from holdfast.rollouts.controller import RolloutController, RolloutResult
 from holdfast.rollouts.core.rendering import declarations
@@ -70,8 +70,7 @@ class Nursery(Bench):
 
         def applier(fleet: ResourceSet):
             made = self.applier(world, [])
-            made.preparer = dataclasses.replace(made.preparer, fleet=fleet)
-            return made
+            return dataclasses.replace(made, preparer=dataclasses.replace(made.preparer, fleet=fleet))
 
         return RolloutController(self.repository(), templates, self.around(), base, applier)
 

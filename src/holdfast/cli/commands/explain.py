@@ -21,7 +21,7 @@ from holdfast.model.attribution import LikelyActor
 from holdfast.model.finding import ChangedBy, FindingClass
 from holdfast.model.json import Json
 from holdfast.policy import strategies
-from holdfast.reconcile import attribution, explain, serialize
+from holdfast.reconcile import attribution, explain
 from holdfast.reconcile.explain import ExplainedFinding, Story
 from holdfast.rollouts import render as rollout_text
 from holdfast.store.state import ResourceState

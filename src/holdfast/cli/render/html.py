@@ -23,8 +23,8 @@ from holdfast.model.finding import Finding
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status, Suppressed
 from holdfast.reconcile import display_value
-from holdfast.reconcile.apply import RunReport
 from holdfast.reconcile.check import CheckResult
+from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import Blocked
 
 _VALUE_WIDTH: Final = 2_000  # characters

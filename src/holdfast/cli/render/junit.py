@@ -18,8 +18,8 @@ from holdfast.model.address import Address
 from holdfast.model.finding import Finding
 from holdfast.model.verdict import Status, Suppressed
 from holdfast.reconcile import display_value
-from holdfast.reconcile.apply import RunReport
 from holdfast.reconcile.check import CheckResult
+from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import Blocked
 
 _WIDTH: Final = 400  # characters of a value

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from holdfast.cli import console
 from holdfast.cli.render.text import ago, count
 from holdfast.reconcile.action_result import ActionOutcome
-from holdfast.reconcile.apply import RunReport
+from holdfast.reconcile.report import RunReport
 from holdfast.remediation import own_corrections
 from holdfast.remediation.attempt_history import AssessedAttempt, AttemptHistory
 from holdfast.remediation.core.past_attempts import AttemptEffect, StateMatch

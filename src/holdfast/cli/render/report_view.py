@@ -22,8 +22,8 @@ from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
 from holdfast.model.verdict import Status, Suppressed, SuppressionReason
 from holdfast.reconcile import display_value
-from holdfast.reconcile.apply import RunReport
 from holdfast.reconcile.check import CheckResult
+from holdfast.reconcile.report import RunReport
 
 LONGEST_VALUE: Final = 4_096  # characters of JSON; what is longer is shown by its beginning
 

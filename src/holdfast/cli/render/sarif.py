@@ -26,8 +26,8 @@ from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
 from holdfast.model.verdict import Status, Suppressed
 from holdfast.reconcile import display_value
-from holdfast.reconcile.apply import RunReport
 from holdfast.reconcile.check import CheckResult
+from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import Blocked
 
 SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

@@ -18,6 +18,7 @@ from holdfast.model.resource import Declaration, Import
 from holdfast.policy import dependency_graph
 from holdfast.reconcile.apply import RunReport, look
 from holdfast.reconcile.connections import Connections, WritableConnections
+from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
 from holdfast.reconcile.retry import RetryPolicy
 from holdfast.store.protocol import Store

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from holdfast.compare import paths
 from holdfast.model.finding import Finding
 from holdfast.model.verdict import Status
-from holdfast.reconcile.apply import RunReport
 from holdfast.reconcile.check import CheckResult
+from holdfast.reconcile.report import RunReport
 
 
 class ExpectationFailed(Exception):  # noqa: N818 - an outcome, not a mistake

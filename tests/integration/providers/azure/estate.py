@@ -18,8 +18,8 @@ from holdfast.policy.strategies import Strategy
 from holdfast.providers.azure import references
 from holdfast.providers.azure.provider import AzureProvider
 from holdfast.providers.protocol import Connection, Provider
-from holdfast.reconcile.apply import RunReport
 from holdfast.reconcile.policy_evaluation import PolicyRules
+from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import ResourceSet
 from holdfast.store.records import AuditEvent
 from holdfast.store.sqlite.store import SqliteStore

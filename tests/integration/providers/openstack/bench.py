@@ -19,9 +19,10 @@ from holdfast.model.verdict import Status
 from holdfast.providers import registry
 from holdfast.providers.protocol import Connection, Reader, Writer
 from holdfast.reconcile.action_result import ActionOutcome
-from holdfast.reconcile.apply import Applier, RunReport
+from holdfast.reconcile.apply import Applier
 from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.connections import WritableConnections
+from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.write import ResourceWriter
 from holdfast.store.protocol import Store
 from holdfast.store.state import ResourceState
@@ -179,8 +180,8 @@ class Bench:
         async with WritableConnections(connections, providers, {}, process.clock) as world:
             checker = process._engine().checker(world)
             chance = process._chance.random
-            actor = ResourceWriter(process._store, world, checker, process.clock, chance, "remove", PATIENCE)
-            applier = Applier(process._store, process._preparer(world, declarations), checker, actor)
+            writer = ResourceWriter(process._store, world, checker, process.clock, chance, "remove", PATIENCE)
+            applier = Applier(process._store, process._preparer(world, declarations), checker, writer)
             return await applier.delete([each.address for each in declarations])
 
     def spread(self) -> None:
@@ -193,11 +194,11 @@ class Bench:
         async with WritableConnections(connections, providers, {}, process.clock) as world:
             checker = process._engine().checker(world)
             chance = process._chance.random
-            actor = ResourceWriter(process._store, world, checker, process.clock, chance, "watch", PATIENCE)
+            writer = ResourceWriter(process._store, world, checker, process.clock, chance, "watch", PATIENCE)
 
             async def correct(addresses: Sequence[Address]) -> RunReport:
                 preparer = process._preparer(world, declarations)
-                reports.append(await Applier(process._store, preparer, checker, actor).apply(addresses))
+                reports.append(await Applier(process._store, preparer, checker, writer).apply(addresses))
                 return reports[-1]
 
             sweeper = ListScanner(process._store, world, process.clock, chance)

@@ -15,9 +15,9 @@ from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.json import Json
 from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.model.resource import Declaration
-from holdfast.model.verdict import Suppressed, SuppressionReason
-from holdfast.reconcile.apply import RunReport
+from holdfast.model.verdict import Suppressed, SuppressionReason, Verdict
 from holdfast.reconcile.check import CheckResult
+from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import Blocked
 from tests.unit.reconcile.fixtures import Bench
 
@@ -111,7 +111,7 @@ async def _troubled(found: dict[str, Declaration], value: Json) -> RunReport:
 def with_suppressions(report: RunReport, *suppressions: Suppressed) -> RunReport:
     """Return the report in which the drifted resource has something suppressed."""
     checked = [
-        replace(one, verdict=replace(one.verdict, suppressed=suppressions)) if one.address.name == "drifted" else one
+        with_verdict(one, replace(one.verdict, suppressed=suppressions)) if one.address.name == "drifted" else one
         for one in report.checked
     ]
     return replace(report, checked=checked)
@@ -146,6 +146,11 @@ def many(folder: Path, number: int, size: int = 10) -> RunReport:
     return asyncio.run(drift())
 
 
+def with_verdict(one: CheckResult, verdict: Verdict) -> CheckResult:
+    """Return the check with another verdict."""
+    return replace(one, evaluation=replace(one.evaluation, verdict=verdict))
+
+
 def with_values(report: RunReport, *values: Json) -> RunReport:
     """Return the report with other live values in the first findings of the drifted resource, whatever they are."""
     return replace(
@@ -155,7 +160,7 @@ def with_values(report: RunReport, *values: Json) -> RunReport:
 
 def _with_values(one: CheckResult, values: tuple[Json, ...]) -> CheckResult:
     findings = [finding._replace(observed=value) for finding, value in zip(one.verdict.findings, values, strict=False)]
-    return replace(one, verdict=replace(one.verdict, findings=(*findings, *one.verdict.findings[len(findings) :])))
+    return with_verdict(one, replace(one.verdict, findings=(*findings, *one.verdict.findings[len(findings) :])))
 
 
 def with_path(report: RunReport, step: str) -> RunReport:
@@ -166,4 +171,4 @@ def with_path(report: RunReport, step: str) -> RunReport:
 def _with_path(one: CheckResult, step: str) -> CheckResult:
     finding = Finding((step,), Op.ADDED, FindingClass.UNDECLARED, ChangedBy.LIVE, observed=step)
     verdict = replace(one.verdict, findings=(*one.verdict.findings, finding), reason=f"moved: {step}")
-    return replace(one, verdict=verdict)
+    return with_verdict(one, verdict)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.cli.render import html
-from holdfast.reconcile.apply import RunReport
+from holdfast.reconcile.report import RunReport
 from tests.unit.cli.formats import reporting
 
 VOID = {"meta"}

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.cli.render import junit
-from holdfast.reconcile.apply import RunReport
+from holdfast.reconcile.report import RunReport
 from tests.unit.cli.formats import reporting
 
 OUTCOMES = ("failure", "error", "skipped")
@@ -94,7 +94,7 @@ def test_markup_in_values_stays_text(tmp_path):
 def test_no_text_whatever_breaks_the_xml(tmp_path_factory, text):
     folder = tmp_path_factory.mktemp("xml")
     report = reporting.troubled(folder)
-    told = [replace(one, verdict=replace(one.verdict, reason=text)) for one in report.checked]
+    told = [reporting.with_verdict(one, replace(one.verdict, reason=text)) for one in report.checked]
     suite_of(reporting.with_path(replace(report, checked=told), text), folder)
 
 

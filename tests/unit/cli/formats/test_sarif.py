@@ -13,7 +13,7 @@ from holdfast.cli.render import rule_help, sarif
 from holdfast.model.finding import FindingClass
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status
-from holdfast.reconcile.apply import RunReport
+from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import Blocked
 from tests.unit.cli.formats import reporting
 
@@ -90,7 +90,7 @@ def test_a_name_with_blanks_is_a_uri_and_a_file_elsewhere_an_absolute_one(tmp_pa
     def moved(file: str) -> RunReport:
         one = report.checked[0]
         declaration = replace(one.prepared.declaration, location=replace(one.prepared.declaration.location, file=file))
-        return RunReport(checked=[replace(one, prepared=replace(one.prepared, declaration=declaration))])
+        return RunReport(checked=[one.with_resource(replace(one.prepared, declaration=declaration))])
 
     def uri(file: str) -> Json:
         return rendered(moved(file), tmp_path)["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]

@@ -17,8 +17,8 @@ from holdfast.model.json import Json
 from holdfast.model.path import Pointer
 from holdfast.model.resource import Declaration
 from holdfast.model.verdict import Status
-from holdfast.reconcile.apply import RunReport
 from holdfast.reconcile.check import CheckResult
+from holdfast.reconcile.report import RunReport
 from holdfast.testing.conformance import leaf_values
 from holdfast.testing.conformance.engine_process import LATER_SECONDS, EngineProcess
 from holdfast.testing.conformance.expectations import ExpectationFailed, expect, expect_status, named_paths, the_only

@@ -15,7 +15,7 @@ from holdfast.compare import apply_patch, paths
 from holdfast.model.json import Json
 from holdfast.model.read_result import ReadError
 from holdfast.model.verdict import Status
-from holdfast.reconcile.apply import RunReport
+from holdfast.reconcile.report import RunReport
 from holdfast.store.protocol import Store
 from holdfast.testing.conformance.engine_process import EngineProcess
 from holdfast.testing.conformance.expectations import NotApplicable, expect, expect_status, the_only

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.compare import profiles, verdict_rules
 from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
-from holdfast.reconcile import protected_paths
+from holdfast.reconcile import update_content
 
 RULES = profiles.stack(
     [
@@ -28,7 +28,7 @@ def drifted(name, changed_by=ChangedBy.LIVE):
 
 
 def left(findings, caused=(), unresolved=(), *documents):
-    return protected_paths.left_alone(verdict_rules.conclude(findings), caused, unresolved, documents, RULES.tree())
+    return update_content.left_alone(verdict_rules.conclude(findings), caused, unresolved, documents, RULES.tree())
 
 
 def test_drift_that_was_not_decided_on_is_left():
