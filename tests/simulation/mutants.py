@@ -120,7 +120,7 @@ def _rereading_one_file() -> list[Patch]:
 def _forgotten_origin() -> list[Patch]:
     return [
         (
-            settle,
+            settled_read,
             "origin_of",
             lambda _, state: state.applied.origin if state.applied.document is not None else Origin.CREATED,
         )
@@ -298,7 +298,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
     ),
     "dead-undo-keeps-its-claim": _mutant(
         "30", "the claim of a killed undo blocks the next undo", "undoing", "undo-finishes",
-        lambda: [(undo, "worker_identity", SimpleNamespace(bury=_nothing))],
+        lambda: [(write, "worker_identity", SimpleNamespace(bury=_nothing))],
     ),
     "deletes-are-sent-again": _mutant(
         "30", "a killed delete is sent again without a read", "deletions", "deleted-once", _deleted_again

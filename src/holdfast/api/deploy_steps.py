@@ -21,6 +21,7 @@ from holdfast.model.resource import Declaration
 from holdfast.model.verdict import Status
 from holdfast.reconcile.action_result import LEFT_TO_OTHERS, ActionOutcome, ActionResult
 from holdfast.reconcile.check import CheckResult
+from holdfast.reconcile.report import RunReport
 from holdfast.store.state import ResourceState
 
 WAIT_SECONDS: Final = 600.0  # longer than the claim of a worker that was killed

@@ -29,12 +29,7 @@ from holdfast.store.state import ResourceState
 
 R = TypeVar("R", bound=ResourceSpec)
 
-_SAME: Final = Verdict(Status.IN_SYNC, "nothing changed since the last check")
-UNMOVED: Final[tuple[Verdict, Decision, tuple[LikelyActor, ...]]] = (
-    _SAME,
-    decide(_SAME, DecisionInputs(applied=True)),
-    (),
-)
+UNMOVED: Final[tuple[Verdict, Decision, tuple[LikelyActor, ...]]] = (verdict_rules.UNCHANGED, NOTHING_TO_DO, ())
 """What is true of whatever a glance suffices for."""
 
 Sketch = tuple[Address, Outline, R]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from holdfast.app.project import Project
     from holdfast.notify.deliver import Notifier
-    from holdfast.reconcile.apply import RunReport
+    from holdfast.reconcile.report import RunReport
 
 DEAD_LETTERS: Final = "undelivered.jsonl"  # beside the store
 

@@ -13,8 +13,8 @@ from holdfast.errors import HoldfastError, InputError, Location
 from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
-from holdfast.reconcile.apply import RunReport
 from holdfast.reconcile.check import CheckResult
+from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolved_resource import digest_of
 
 VERSION: Final = 2

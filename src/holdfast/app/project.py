@@ -31,7 +31,7 @@ from holdfast.policy.dependency_graph import Graph
 from holdfast.providers import registry
 from holdfast.providers.protocol import Connection
 from holdfast.reconcile import unchecked
-from holdfast.reconcile.check import Checker
+from holdfast.reconcile.check import Checker, check_resources
 from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.connections import Connections, WritableConnections
 from holdfast.reconcile.known_secrets import KnownSecrets
@@ -44,7 +44,8 @@ from holdfast.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
     from holdfast.app.plan import Plan
-    from holdfast.reconcile.apply import Applier, Progress, RunReport
+    from holdfast.reconcile.apply import Applier, Progress
+    from holdfast.reconcile.report import RunReport
     from holdfast.reconcile.undo import CorrectionUndo, Undone
     from holdfast.rollouts.core.template_groups import TemplateGroup
     from holdfast.rollouts.core.templates import Template
@@ -132,12 +133,12 @@ class Project:
 
     async def run_check(self, progress: Progress | None = None, *, record: bool = True) -> RunReport:
         """Run a check that shows its progress. Without `record` nothing is written to the store."""
-        from holdfast.reconcile import apply
-
         async with self.connections() as connections:
             project = await self._with_scanned_templates(connections)
             resolver, checker = project.resolver(connections), project.checker(connections)
-            report = await apply.look(resolver, checker, project.selected, progress, record=record, attribute=record)
+            report = await check_resources(
+                resolver, checker, project.selected, progress, record=record, attribute=record
+            )
         report.groups = list(project.selected_groups())
         report.undeclared = list(self.undeclared)
         if record:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from holdfast.model.address import Address
     from holdfast.model.finding import Finding
     from holdfast.reconcile.action_result import ActionResult
-    from holdfast.reconcile.apply import RunReport
     from holdfast.reconcile.check import CheckResult
+    from holdfast.reconcile.report import RunReport
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from holdfast.app import template_groups
 from holdfast.errors import HoldfastError
-from holdfast.reconcile.apply import RunReport
 from holdfast.reconcile.connections import WritableConnections
 from holdfast.reconcile.report import RunReport
 from holdfast.rollouts import serialization

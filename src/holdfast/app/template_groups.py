@@ -100,7 +100,7 @@ async def survey(project: Project, connections: Connections) -> Project:
 
     async def check(declarations: Sequence[Declaration]) -> None:
         resources = adopt_scan.fleet_of(project.resources, declarations, project.resources.graph.addresses)
-        await apply.look(project.resolver(connections, resources), project.checker(connections))
+        await check_resources(project.resolver(connections, resources), project.checker(connections))
 
     repository, manual = RolloutRepository(project.store, project.clock), manual_declarations(project)
     if not await adopt_scan.survey(repository, project.templates, manual, check):

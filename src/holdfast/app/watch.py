@@ -32,11 +32,11 @@ from holdfast.notify.deliver import Notifier
 from holdfast.policy.strategies import Strategy
 from holdfast.reconcile import unchecked, worker_identity
 from holdfast.reconcile.action_result import ActionResult
-from holdfast.reconcile.apply import RunReport, look
-from holdfast.reconcile.check import CheckResult
+from holdfast.reconcile.check import CheckResult, check_resources
 from holdfast.reconcile.connections import WritableConnections
 from holdfast.reconcile.known_secrets import KnownSecrets
 from holdfast.reconcile.mass_drift_scan import Scheduled
+from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import Blocked, ResourceSet
 from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.remediation.core.records import RemediationRecord
@@ -351,7 +351,7 @@ class ManifestSession:
         return report.checked
 
     async def _check(self, project: Project, addresses: Sequence[Address]) -> RunReport:
-        return await look(project.resolver(self.connections), project.checker(self.connections), addresses)
+        return await check_resources(project.resolver(self.connections), project.checker(self.connections), addresses)
 
     async def _with_resources(
         self, addresses: Sequence[Address], work: Callable[[Project, Sequence[Address]], Awaitable[RunReport]]

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from holdfast.reconcile.apply import Applier
     from holdfast.reconcile.connections import WritableConnections
     from holdfast.reconcile.undo import CorrectionUndo
+    from holdfast.reconcile.write import ResourceWriter
     from holdfast.store.protocol import Store
 
 SecretsFor = Callable[[Declaration], Resolver]
@@ -63,17 +64,17 @@ class Engine:
     def applier(self, connections: WritableConnections, resolver: ResourceResolver, **arguments: Any) -> Applier:  # noqa: ANN401 - fields of Applier
         """Return the component that writes declarations to live state."""
         from holdfast.reconcile.apply import Applier
-        from holdfast.reconcile.write import ResourceWriter
 
         checker = self.checker(connections)
-        writer = ResourceWriter(self.store, connections, checker, self.clock, self.random01, self.owner, self.retry)
-        undoer = self.undoer(connections, checker)
-        return Applier(self.store, resolver, checker, writer, undoer=undoer, **arguments)
+        return Applier(self.store, resolver, checker, self._writer(connections, checker), **arguments)
 
     def undoer(self, connections: WritableConnections, checker: Checker) -> CorrectionUndo:
         """Return the component that undoes corrections."""
-        from holdfast.reconcile.send import Sender
         from holdfast.reconcile.undo import CorrectionUndo
 
-        sender = Sender(connections, self.clock, self.random01, self.retry)
-        return CorrectionUndo(self.store, connections, checker, self.clock, self.random01, self.owner, sender)
+        return CorrectionUndo(self._writer(connections, checker))
+
+    def _writer(self, connections: WritableConnections, checker: Checker) -> ResourceWriter:
+        from holdfast.reconcile.write import ResourceWriter
+
+        return ResourceWriter(self.store, connections, checker, self.clock, self.random01, self.owner, self.retry)

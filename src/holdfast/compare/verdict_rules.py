@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SHOWN_PATHS = 3
 
 
-UNCHANGED = Verdict(Status.IN_SYNC, "nothing moved since the last check")
+UNCHANGED = Verdict(Status.IN_SYNC, "nothing changed since the last check")
 
 
 def judge(
@@ -49,8 +49,8 @@ def not_found(reading: NotFound | ReadFailure, *, was_there: bool) -> Verdict:
             return Verdict(Status.UNKNOWN, f"could not be read ({trouble.value}){': ' + detail if detail else ''}")
         case NotFound():
             if was_there:
-                return Verdict(Status.MISSING, "was there, is gone")
-            return Verdict(Status.PENDING, "declared, not there yet")
+                return Verdict(Status.MISSING, "deleted outside Holdfast")
+            return Verdict(Status.PENDING, "declared, not created yet")
         case _:
             assert_never(reading)
 
@@ -76,7 +76,7 @@ def recorded(status: Status, reason: str) -> Verdict:
 
 def uncompared() -> Verdict:
     """Return the verdict of a resource that exists and is never compared."""
-    return Verdict(Status.UNKNOWN, "there; not compared, because it is sent at every turn")
+    return Verdict(Status.UNKNOWN, "exists; not compared, because every apply sends it")
 
 
 def counted(findings: Sequence[Finding]) -> list[Finding]:

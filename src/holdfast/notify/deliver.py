@@ -26,7 +26,7 @@ from holdfast.notify import rules, sinks
 from holdfast.notify.cloudevents import CloudEvent, Type
 from holdfast.notify.rules import RESOLVED, SENT, UNDELIVERED, DeliveryHistory, Message, Notice, NotificationCandidates
 from holdfast.notify.sinks import SinkContext, Undelivered
-from holdfast.reconcile.apply import RunReport
+from holdfast.reconcile.report import RunReport
 from holdfast.store.protocol import Store
 from holdfast.store.records import AuditEvent
 from holdfast.store.transaction import Transaction

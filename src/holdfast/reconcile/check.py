@@ -352,7 +352,11 @@ class Checker:
         """Add what the provider can tell of the writers and the habits of its platform."""
         address = item.declaration.address
         reader = await self._looker.world.reader(address.connection)
-        habits = functools.partial(reader.habits, address.kind) if isinstance(reader, SupportsPlatformChanges) else None
+        habits = (
+            functools.partial(reader.platform_changes, address.kind)
+            if isinstance(reader, SupportsPlatformChanges)
+            else None
+        )
         is_asked = isinstance(reader, SupportsSignature) and evaluate.is_settling(item, evidence.now)
         signature = functools.partial(reader.signature, address.kind) if is_asked else None  # type: ignore[attr-defined]
         return replace(evidence, habits=habits, signature=signature)

@@ -20,7 +20,7 @@ def of_document(item: ResolvedResource, observed: Json, tree: RuleTree, identity
     """Return the state that a redacted document is in; nothing there is a state too."""
     if observed is ABSENT:
         return state_hash.NO_TARGET
-    way = f"{state_hash.SCHEME}+{item.rules_digest.removeprefix('sha256:')[:12]}"
+    way = f"{state_hash.SCHEME}+{item.rules.digest.removeprefix('sha256:')[:12]}"
     try:
         return StateHash(state_hash.state_hash(observed, tree, item.desired), identity, way)
     except UnhashableError as error:

@@ -18,7 +18,7 @@ from holdfast.model.decision import Action
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status
 from holdfast.reconcile.action_result import ActionOutcome
-from holdfast.reconcile.apply import RunReport
+from holdfast.reconcile.report import RunReport
 from holdfast.rollouts.core import rendering, requirements
 from holdfast.rollouts.core.group_findings import Breach
 from holdfast.rollouts.core.requirements import Predicate, Supply

@@ -21,6 +21,7 @@ from holdfast.policy import windows
 from holdfast.policy.write_reasons import WriteReason
 from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.clock import Clock
+from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.rollouts import serialization
 from holdfast.rollouts.core import group_rollouts, rendering
@@ -124,7 +125,7 @@ def refuse_clear_part(part: Template, item: ResolvedResource) -> None:
 
 def _refuse(content: Json, item: ResolvedResource, giving: Sequence[Template]) -> None:
     referred = {pointer for pointer, _ in secrets.find(content)}
-    for path in item.secrets:
+    for path in item.secrets.paths:
         written = paths.resolve(content, path)
         if written is ABSENT or path in referred or (isinstance(written, str) and "${" in written):
             continue

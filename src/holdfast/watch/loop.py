@@ -18,6 +18,7 @@ from holdfast.policy import resync_schedule
 from holdfast.reconcile import unchecked
 from holdfast.reconcile.action_result import ActionOutcome, ActionResult
 from holdfast.reconcile.clock import Clock
+from holdfast.reconcile.report import RunReport
 from holdfast.store.protocol import Store
 from holdfast.store.state import CheckRequest
 from holdfast.store.transaction import PartialUpdates, Transaction

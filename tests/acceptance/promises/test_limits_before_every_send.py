@@ -13,6 +13,7 @@ from holdfast.reconcile.action_result import ActionOutcome
 from holdfast.reconcile.connections import WritableConnections
 from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.reconcile.rate_limit import RateLimits
+from holdfast.reconcile.report import RunReport
 from holdfast.store.governance import Pause
 from holdfast.store.transaction import GovernanceChanges, Transaction
 from holdfast.watch.list_scan import ListScanner

@@ -21,6 +21,7 @@ from holdfast.reconcile.check import Checker, check_resources
 from holdfast.reconcile.connections import Connections, WritableConnections
 from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.reconcile.rate_limit import RateLimits
+from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import ResourceSet
 from holdfast.reconcile.retry import RetryPolicy
 from holdfast.reconcile.undo import CorrectionUndo, Undone
@@ -99,7 +100,7 @@ class Bench:
         connections, providers = {self.connection.name: self.connection}, {self.connection.provider: self.provider()}
         async with Connections(connections, providers, {}, self.clock) as world:
             preparer = self.engine().resolver(world, self.fleet(declarations), self.secrets)
-            return await look(preparer, self.engine().checker(world), record=record)
+            return await check_resources(preparer, self.engine().checker(world), record=record)
 
     def applier(self, world: WritableConnections, declarations: Sequence[Declaration], **options: object) -> Applier:
         preparer = self.engine().resolver(world, self.fleet(declarations), self.secrets)

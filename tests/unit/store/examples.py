@@ -18,7 +18,7 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.condition import Condition, ConditionType, Truth
 from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
-from holdfast.model.path import OperationStep as PathStep
+from holdfast.model.path import Step as PathStep
 from holdfast.model.resource import Origin
 from holdfast.model.verdict import Status
 from holdfast.store import blobs

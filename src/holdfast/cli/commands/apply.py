@@ -21,8 +21,8 @@ from holdfast.model.decision import Action
 from holdfast.model.verdict import Status
 from holdfast.reconcile import finding_actions, ineffective_creates
 from holdfast.reconcile.action_result import LEFT_TO_OTHERS, ActionOutcome, ActionResult
-from holdfast.reconcile.apply import RunReport
 from holdfast.reconcile.check import CheckResult
+from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import Blocked
 
 

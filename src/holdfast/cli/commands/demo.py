@@ -211,7 +211,7 @@ class Tour:
 
 async def _looked(project: Project) -> RunReport:
     async with project.connections() as connections:
-        return await look(project.resolver(connections), project.checker(connections), project.selected)
+        return await check_resources(project.resolver(connections), project.checker(connections), project.selected)
 
 
 def _rewrite(file: str, before: str, after: str) -> None:

@@ -23,6 +23,7 @@ from holdfast.model.json import Json
 from holdfast.policy import strategies
 from holdfast.reconcile import attribution, explain
 from holdfast.reconcile.explain import ExplainedFinding, Story
+from holdfast.reconcile.resolved_resource import settings_as_json
 from holdfast.rollouts import render as rollout_text
 from holdfast.store.state import ResourceState
 
@@ -96,7 +97,7 @@ def _settings(project: Project, address: Address, state: ResourceState | None) -
     if declaration is None:
         return dict(state.declared.options) if state is not None else {}
     resolved = strategies.settings_for(declaration, project.resources.strategies, project.resources.outer)
-    return serialize.settings_as_json(resolved)
+    return settings_as_json(resolved)
 
 
 async def _likely_actors(project: Project, address: Address) -> tuple[LikelyActor, ...]:
@@ -153,8 +154,8 @@ def _show(story: Story, likely_actors: tuple[LikelyActor, ...], now: float) -> N
     status = state.observed.status.value.replace("_", " ") if state.observed.status else "never checked"
     console.line(f"{state.address}  {status}: {state.observed.reason}", bold=True)
     console.line(
-        f"  revision {state.applied.revision}, generation {state.declared.generation}, id {state.observed.provider_id}, "
-        f"{state.applied.origin.value}"
+        f"  revision {state.applied.revision}, generation {state.declared.generation}, "
+        f"id {state.observed.provider_id}, {state.applied.origin.value}"
     )
     if state.declared.source:
         console.line(f"  declared in {state.declared.source}")

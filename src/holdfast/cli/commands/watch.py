@@ -17,8 +17,8 @@ from holdfast.cli.render import remediations, reports
 from holdfast.cli.run import run
 from holdfast.policy import durations, settings
 from holdfast.reconcile.action_result import ActionResult
-from holdfast.reconcile.apply import RunReport
 from holdfast.reconcile.known_secrets import KnownSecrets
+from holdfast.reconcile.report import RunReport
 from holdfast.remediation.core.records import RemediationRecord
 from holdfast.rollouts import render as rollout_text
 from holdfast.rollouts.core.template_groups import TemplateGroup

@@ -14,7 +14,7 @@ from holdfast.cli.render import reports
 
 if TYPE_CHECKING:
     from holdfast.cli.render.report_view import Around
-    from holdfast.reconcile.apply import RunReport
+    from holdfast.reconcile.report import RunReport
 
 NAMES: Final = ("markdown", "sarif", "junit", "html")  # each a module of this package
 _STRUCTURED: Final = ("json", "yaml")

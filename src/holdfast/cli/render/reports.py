@@ -17,8 +17,8 @@ from holdfast.reconcile.action_result import LEFT_TO_OTHERS, ActionOutcome, Acti
 from holdfast.rollouts import render as rollout_text
 
 if TYPE_CHECKING:
-    from holdfast.reconcile.apply import RunReport
     from holdfast.reconcile.check import CheckResult
+    from holdfast.reconcile.report import RunReport
     from holdfast.reconcile.resolve import Blocked
     from holdfast.store.state import ResourceState
 

@@ -16,7 +16,7 @@ from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration, Import
 from holdfast.policy import dependency_graph
-from holdfast.reconcile.apply import RunReport, look
+from holdfast.reconcile.check import check_resources
 from holdfast.reconcile.connections import Connections, WritableConnections
 from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
@@ -124,7 +124,7 @@ class EngineProcess:
         """Check all declarations, or some, and record the result."""
         connections, providers = self._ways()
         async with Connections(connections, providers, {}, self.clock) as world:
-            return await look(self._preparer(world, declarations), self._engine().checker(world), only)
+            return await check_resources(self._preparer(world, declarations), self._engine().checker(world), only)
 
     async def apply(self, declarations: Sequence[Declaration], only: Sequence[Address] | None = None) -> RunReport:
         """Finish interrupted writes, then apply all declarations, or some."""

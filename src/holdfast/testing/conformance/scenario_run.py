@@ -16,7 +16,7 @@ from holdfast.model.verdict import Status
 from holdfast.model.write_result import Done, InProgress, WriteResult
 from holdfast.providers.protocol import Kind, Reader, Target, Writer
 from holdfast.reconcile.action_result import ActionOutcome
-from holdfast.reconcile.apply import RunReport
+from holdfast.reconcile.report import RunReport
 from holdfast.testing.conformance.engine_process import EngineProcess
 from holdfast.testing.conformance.expectations import NotApplicable, expect, expect_status, named_paths, the_only
 from holdfast.testing.conformance.provider_under_test import CallType, Faults, ProviderUnderTest, Sample
