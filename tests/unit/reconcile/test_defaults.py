@@ -88,7 +88,7 @@ def test_an_import_is_found_by_what_another_resource_has():
     assert waiting.reason == "nothing to import matches the filter yet"
     bench.live_thing("child")["of"] = bench.id_of("parent")
     assert not run(bench.apply([parent, child])).waiting
-    assert run(bench.store.state(child.address)).provider_id == bench.id_of("child")
+    assert run(bench.store.state(child.address)).observed.provider_id == bench.id_of("child")
 
 
 def test_an_import_waits_for_what_its_filter_refers_to():

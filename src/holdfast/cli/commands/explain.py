@@ -153,8 +153,8 @@ def _show(story: Story, likely_actors: tuple[LikelyActor, ...], now: float) -> N
     status = state.observed.status.value.replace("_", " ") if state.observed.status else "never checked"
     console.line(f"{state.address}  {status}: {state.observed.reason}", bold=True)
     console.line(
-        f"  revision {state.applied.revision}, generation {state.declared.generation}, id {state.observed.provider_id}, "
-        f"{state.applied.origin.value}"
+        f"  revision {state.applied.revision}, generation {state.declared.generation}, "
+        f"id {state.observed.provider_id}, {state.applied.origin.value}"
     )
     if state.declared.source:
         console.line(f"  declared in {state.declared.source}")
