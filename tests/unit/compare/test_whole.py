@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.compare import diff, paths, profiles
-from holdfast.errors import ProfileError
+from holdfast.errors import InputError
 
 
 def tree(rule: str):
@@ -49,5 +49,5 @@ def test_what_is_not_compared_is_not_too_many():
 
 
 def test_the_word_is_true_or_false():
-    with pytest.raises(ProfileError, match="whole is true or false"):
+    with pytest.raises(InputError, match="expected a boolean, got a string"):
         tree("map: {whole: yes please}")

@@ -54,7 +54,7 @@ spec:
   compatibility: option1
   unstamped: adopt
   mode: notify
-  promote: [newly visible]
+  promote: [newly-visible]
   keepRevisions: 3
   rollout:
     method: remove-first

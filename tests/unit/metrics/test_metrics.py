@@ -34,6 +34,7 @@ from holdfast.store.transaction import GovernanceChanges, RecordChanges, Transac
 from holdfast.testing.memory import once
 from tests.unit.reconcile.fixtures import Bench, declare
 from tests.unit.rollouts.group_fixtures import Nursery, template
+from tests.unit.store.examples import changed_state
 
 NOW = 1_800_000_000.0
 PARSERS = {"prometheus": prometheus, "openmetrics": openmetrics}
@@ -75,9 +76,8 @@ class Read:
 
 def state(name: str, status: Status | None, **more) -> ResourceState:
     given = {"checked_at": NOW - 10, "good_at": NOW - 10, **more}
-    return ResourceState(
-        Address("mem", "Thing", name), **given, declared=DeclaredState("memory"), observed=ObservedState(status=status)
-    )
+    bare = ResourceState(Address("mem", "Thing", name), DeclaredState("memory"), observed=ObservedState(status=status))
+    return changed_state(bare, **given)
 
 
 def stored(*states: ResourceState, **more) -> SqliteStore:

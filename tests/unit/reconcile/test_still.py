@@ -39,7 +39,7 @@ def remember(bench: Bench, **changes) -> None:
     asked = [CheckRequest(state(bench).address, changes.pop("requested"), 0.0)] if "requested" in changes else []
     run(
         bench.store.commit(
-            Transaction(states=[replace(state(bench), **changes)], updates=PartialUpdates(requested=asked))
+            Transaction(states=[changed_state(state(bench), **changes)], updates=PartialUpdates(requested=asked))
         )
     )
 

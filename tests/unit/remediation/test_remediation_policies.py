@@ -383,4 +383,4 @@ def test_a_record_is_the_same_after_it_was_kept():
     record = run(ward.finish())
     found = run(repository.find(ward.store, record.correlation_id))
     assert found is not None
-    assert repository.kept(found.record(None)).record == record
+    assert repository.kept(found.next_version(None)).record == record

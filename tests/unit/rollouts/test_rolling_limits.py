@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
+from typing import Any, TypeVar
 
 import pytest
 
@@ -27,6 +29,7 @@ from holdfast.store.transaction import GovernanceChanges, Transaction
 from tests.unit.reconcile.fixtures import declare
 from tests.unit.rollouts.group_fixtures import Nursery, template
 
+Result = TypeVar("Result")
 WIDE = RolloutLimits(
     max_surge=100, max_unavailable=100, waves=Waves(canary=0, is_doubling=False), halt=HaltRules(after=None)
 )
@@ -243,10 +246,16 @@ def stopped(nursery: Nursery, stop: Callable[[], None]) -> None:
     nursery.live.after_write = once
 
 
-def now(coroutine) -> None:
-    """Carry out at once, inside of a running loop, what waits for nothing."""
-    with pytest.raises(StopIteration):
-        coroutine.send(None)
+def now(coroutine: Coroutine[Any, Any, Result]) -> Result:
+    """Run a coroutine to its end inside of a running loop, on a loop of its own."""
+    running = asyncio.get_running_loop()
+    events = asyncio.events
+    events._set_running_loop(None)
+    try:
+        with contextlib.closing(asyncio.new_event_loop()) as loop:
+            return loop.run_until_complete(coroutine)
+    finally:
+        events._set_running_loop(running)
 
 
 def pause(nursery: Nursery) -> None:
@@ -465,11 +474,7 @@ def test_what_is_rewritten_takes_a_turn_and_a_place_in_its_zone(nursery):
         return sum(each.data["state"] == "creating" for each in kept)
 
     def note(_verb: str) -> None:
-        coroutine = creating()
-        try:
-            coroutine.send(None)
-        except StopIteration as done:
-            events.append(done.value)
+        events.append(now(creating()))
 
     nursery.live.after_write = note
     rolled(nursery, of(2), at_once=2)
