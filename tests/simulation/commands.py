@@ -30,7 +30,7 @@ from holdfast.cli import command_group
 from holdfast.cli import run as cli_run
 from holdfast.errors import HoldfastError
 from holdfast.reconcile import worker_identity
-from holdfast.store import sqlite
+from holdfast.store.sqlite import store as sqlite
 from tests.simulation.kernel import CURRENT, InPlace, Kernel, Process
 from tests.simulation.wire import Session
 
