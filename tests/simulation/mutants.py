@@ -252,7 +252,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
     ),
     "observed-stays-pending": _mutant(
         "11", "an observed resource is pending because of a removed field", "observing",
-        "pending-clears verdict-right", lambda: [(verdict_rules, "without_removed", lambda verdict: verdict)],
+        "pending-clears verdict-right", lambda: [(verdict_rules, "counted", lambda findings: findings)],
     ),
     "requests-write-whole-states": _mutant(
         "12", "a request for a check overwrites newer state with older state", "overtaken",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from holdfast.compare import paths, verdict_rules
 from holdfast.errors import StoreError
 from holdfast.model.absent import ABSENT
+from holdfast.model.finding import Finding
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found, NotFound, ReadResult
 from holdfast.model.resource import ManagementPolicy
@@ -196,7 +197,7 @@ def drop_newly_visible(evaluation: Evaluation, evidence: Evidence) -> Evaluation
     from holdfast.reconcile import rule_migration  # noqa: PLC0415 - only after an upgrade or an edit of profiles
 
     live = rule_migration.without_newly_visible(evaluation.resource, evaluation.findings, evidence.documents)
-    return replace(evaluation, findings=tuple(live))
+    return _with_fewer(evaluation, live)
 
 
 def drop_removed(evaluation: Evaluation, _: Evidence) -> Evaluation:
@@ -205,7 +206,7 @@ def drop_removed(evaluation: Evaluation, _: Evidence) -> Evaluation:
     is_observed = item.settings.reconcile_mode is ReconcileMode.OBSERVE
     if not evaluation.findings or not (is_observed or item.declaration.policy is ManagementPolicy.OBSERVED):
         return evaluation
-    return replace(evaluation, findings=tuple(verdict_rules.counted(evaluation.findings)))
+    return _with_fewer(evaluation, verdict_rules.counted(evaluation.findings))
 
 
 def absorb_late_defaults(evaluation: Evaluation, evidence: Evidence) -> Evaluation:
@@ -273,7 +274,7 @@ def suppress(evaluation: Evaluation, evidence: Evidence) -> Evaluation:
 
     live, waived = waivers.split(address, evaluation.findings, evidence.waivers, evaluation.at)
     lapsed = "; ".join(map(str, waivers.expired(address, live, evidence.waivers, evaluation.at)))
-    return replace(evaluation, findings=tuple(live), suppressed=(*suppressed, *waived), lapsed=lapsed)
+    return replace(_with_fewer(evaluation, live), suppressed=(*suppressed, *waived), lapsed=lapsed)
 
 
 STEPS: tuple[Step, ...] = (
@@ -328,6 +329,12 @@ def _conclude(evaluation: Evaluation) -> Verdict:
 
 
 # -- what the steps ask
+
+
+def _with_fewer(evaluation: Evaluation, left: Sequence[Finding]) -> Evaluation:
+    """Return the evaluation with the findings that are left; with some taken out, an edit no longer explains them."""
+    explains = evaluation.intent_moved and len(left) == len(evaluation.findings)
+    return replace(evaluation, findings=tuple(left), intent_moved=explains)
 
 
 def _is_compared(item: ResolvedResource) -> bool:

@@ -178,14 +178,17 @@ async def replay(store: Store, record: DecisionRecord) -> tuple[Json, Json]:
         verdict = verdict_rules.uncompared()
     else:
         tree = rules.tree(desired, observed)
-        findings: Sequence[Finding] = diff.findings(desired, observed, tree, baseline)
+        findings = diff.findings(desired, observed, tree, baseline)
+        live: Sequence[Finding] = findings
         if (
             decision_inputs.handling.policy is ManagementPolicy.OBSERVED
             or decision_inputs.handling.mode is ReconcileMode.OBSERVE
         ):
-            findings = verdict_rules.counted(findings)
-        has_moved = baseline is None and verdict_rules.has_moved(desired, applied, tree)
-        verdict = verdict_rules.conclude(_counted(findings, inputs), intent_moved=has_moved)
+            live = verdict_rules.counted(findings)
+        live = _counted(live, inputs)
+        is_explained = baseline is None and len(live) == len(findings)  # as `evaluate` has it
+        has_moved = is_explained and verdict_rules.has_moved(desired, applied, tree)
+        verdict = verdict_rules.conclude(live, intent_moved=has_moved)
     suppressed = tuple(
         Suppressed(SuppressionReason(because), path, note) for because, path, note in inputs["suppressed"]
     )
