@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from holdfast.compare import paths
-from holdfast.compat.karpenter.option1 import Stamp
+from holdfast.compat.karpenter.hash_annotations import Stamp
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.decision import Action

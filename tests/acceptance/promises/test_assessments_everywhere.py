@@ -29,7 +29,7 @@ from holdfast.remediation.core.rules import CommandProbe
 from holdfast.remediation.intake import RemediationRefused
 from holdfast_emulators import providers_under_test
 from holdfast_emulators.runpod import RunPodServer, World
-from tests.unit.remediation.remedying import RULES, Ward
+from tests.unit.remediation.assessment_fixtures import RULES, Ward
 
 Edit = Callable[[Any], Any]
 

@@ -13,7 +13,7 @@ import pytest
 
 from holdfast.compare import hash_schemes
 from holdfast.compat.karpenter import hashstructure, stamps
-from holdfast.compat.karpenter.option1 import NODEPOOL
+from holdfast.compat.karpenter.hash_annotations import NODEPOOL
 from holdfast.compat.karpenter.stamps import EC2_NODE_CLASS, Hashed
 from holdfast.model.json import Json
 

@@ -1,7 +1,7 @@
 """Wherever the process dies, no event is told twice and none is lost: the real engine, on both stores.
 
-A process dies just before or just after any commit to the store, or between a write to the world and the next commit;
-another one goes on with what is left. The trail has to be that of a run in which nobody died.
+A process dies just before or just after any commit to the store, or between a write and the next commit;
+another one goes on with what is left. The trail has to be that of a run without a crash.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ import pytest
 from holdfast.remediation.core.alerts import Signal
 from holdfast.store.sqlite.store import SqliteStore
 from tests.unit.reconcile.fixtures import declare
-from tests.unit.remediation.remedying import Ward
+from tests.unit.remediation.assessment_fixtures import Ward
 
 CLAIM_RUNS_OUT = 301.0
 
 
 class Died(BaseException):
-    """The process is gone."""
+    """The process has died."""
 
 
 class Mortal:
-    """A store whose process dies at the n-th commit: before it, or when it is done and nobody heard of it."""
+    """A store whose process dies at the n-th commit: before it, or after it, before the answer."""
 
     def __init__(self, store, at=None, *, after=False) -> None:
         self._store = store
@@ -62,7 +62,7 @@ async def corrected(ward):
 
 
 async def announced(ward):
-    """A remediation of somebody else's, whose announcements are repeated until they are heard."""
+    """A remediation of another tool, whose announcements are repeated until they are answered."""
     await ward.apply(ward.declarations)
     record = await ward.start(correlation_id="rr-1", signal=Signal("HighMemory"))
     ward.live_thing("a")["size"] = 7
@@ -78,7 +78,7 @@ STORIES = {
 
 
 async def told(story, store, at=None, *, after=False):
-    """Tell a story, with one death in it; return its trail, what is left of the world, and how many commits it took."""
+    """Tell a story, with one death in it; return its trail, the live state, and the number of commits."""
     tell, declarations = STORIES[story]
     mortal = Mortal(store, at, after=after)
     ward = Ward(store=mortal, declarations=declarations)

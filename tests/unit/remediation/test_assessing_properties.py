@@ -1,4 +1,4 @@
-"""Whatever the world does, in whatever order: the laws of an assessment hold for the real engine and store."""
+"""Whatever live state does, in whatever order: the laws of an assessment hold for the real engine and store."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.remediation.core.alerts import Alert
 from holdfast.remediation.core.state import EndReason
 from tests.unit.remediation import trail as trails
-from tests.unit.remediation.remedying import Ward
+from tests.unit.remediation.assessment_fixtures import Ward
 
 FIRING = Alert({"alertname": "HighMemory"})
 STEPS = (

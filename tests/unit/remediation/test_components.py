@@ -28,7 +28,7 @@ WELL = Workload(total=3, ready=3)
         (replace(WELL, has_pods=False), None),
         (replace(WELL, exists=False), 0.0),
         (Workload(), 0.0),
-        (Workload(is_scaled_to_zero=True), None),  # somebody wants it so
+        (Workload(is_scaled_to_zero=True), None),  # scaled down on purpose
         (Workload(exists=False, is_scaled_to_zero=True), None),
         (replace(WELL, is_crash_looping=True), 0.0),
         (replace(WELL, ready=0), 0.0),

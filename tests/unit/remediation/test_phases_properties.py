@@ -1,4 +1,4 @@
-"""Whatever the world says, in whatever order, and wherever the process dies: the laws of the machine hold."""
+"""Whatever measurements say, in whatever order, and wherever the process dies: the laws of the machine hold."""
 
 from __future__ import annotations
 

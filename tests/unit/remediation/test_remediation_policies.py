@@ -25,7 +25,7 @@ from holdfast.store.governance import Approval, CorrectionOutcome, Pause
 from holdfast.store.transaction import GovernanceChanges, Transaction
 from holdfast.testing.memory import once
 from tests.unit.reconcile.fixtures import declare
-from tests.unit.remediation.remedying import TARGET, Ward
+from tests.unit.remediation.assessment_fixtures import TARGET, Ward
 
 
 def run(coroutine):

@@ -36,7 +36,7 @@ class Summary:
 
 
 def payloads(trail: Iterable[RemediationEvent]) -> list[Mapping[str, Json]]:
-    """Return what the events say, in the order they happened; those of one instant by id, so that it never varies."""
+    """Return the summary of events, in the order they happened; those of one instant by id, so that it never varies."""
     return [event.data for event in sorted(trail, key=lambda event: (event.at, event.id))]
 
 

@@ -7,7 +7,7 @@ import dataclasses
 
 import pytest
 
-from holdfast.compat.karpenter.option1 import NODEPOOL
+from holdfast.compat.karpenter.hash_annotations import NODEPOOL
 from holdfast.compat.karpenter.stamps import EC2_NODE_CLASS, Hashed
 from holdfast.model.address import Address
 from holdfast.model.read_result import ReadError, ReadFailure

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from holdfast.compare import hash_schemes
 from holdfast.compare.hash_schemes import StampedHash
-from holdfast.compat.karpenter import option1
+from holdfast.compat.karpenter import hash_annotations
 from holdfast.errors import SchemeError, UnhashableError
 from holdfast.rollouts.core import hash_epochs, revisions, template_findings, template_schemes
 from holdfast.rollouts.core.hash_epochs import RecordChange, SyncStanding
@@ -77,9 +77,9 @@ class OldWay:
     writes: int = 0
 
     def __post_init__(self):
-        stamp = option1.Stamp(self.digest("v1", self.content), "v1")
-        self.owner = option1.Stamped("owner", stamp)
-        self.children = [option1.Stamped(f"child-{number}", stamp) for number in range(self.size)]
+        stamp = hash_annotations.Stamp(self.digest("v1", self.content), "v1")
+        self.owner = hash_annotations.Stamped("owner", stamp)
+        self.children = [hash_annotations.Stamped(f"child-{number}", stamp) for number in range(self.size)]
 
     def digest(self, version, content):
         return version + json.dumps({key: content[key] for key in sorted(content) if key in self.seen[version]})
@@ -87,7 +87,9 @@ class OldWay:
     def hash(self, version, upto=None):
         """Run the hash controller; it may crash after so many patches."""
         patches = list(
-            option1.patches(self.owner, self.children, self.content, version, lambda c: self.digest(version, c))
+            hash_annotations.patches(
+                self.owner, self.children, self.content, version, lambda c: self.digest(version, c)
+            )
         )
         for patch in patches[:upto]:
             self.writes += patch.name != "owner"
@@ -96,7 +98,9 @@ class OldWay:
             self.children = [replace(c, stamp=patch.stamp) if c.name == patch.name else c for c in self.children]
 
     def evaluate(self, upto=None):
-        marked = [replace(c, is_marked=option1.is_drifted(self.owner.stamp, c.stamp)) for c in self.children[:upto]]
+        marked = [
+            replace(c, is_marked=hash_annotations.is_drifted(self.owner.stamp, c.stamp)) for c in self.children[:upto]
+        ]
         self.children = marked + self.children[len(marked) :]
 
     def drifted(self):
@@ -558,11 +562,11 @@ def test_a_scheme_in_use_that_was_removed_is_told_from_one_that_is_not_there_yet
 
 
 def test_option_1_reads_and_writes_the_annotations_of_the_seed():
-    stamp = option1.Stamp("abcdef", "v1")
+    stamp = hash_annotations.Stamp("abcdef", "v1")
     written = {"karpenter.sh/nodepool-hash": "abcdef", "karpenter.sh/nodepool-hash-version": "v1"}
     assert stamp.annotations() == written
-    assert option1.Stamp.read(written) == stamp
-    assert option1.Stamp.read({"karpenter.sh/nodepool-hash": "abcdef"}) is None
-    assert not option1.is_drifted(stamp, None)
-    assert not option1.is_drifted(stamp, option1.Stamp("other", "v2"))
-    assert option1.is_drifted(stamp, option1.Stamp("other", "v1"))
+    assert hash_annotations.Stamp.read(written) == stamp
+    assert hash_annotations.Stamp.read({"karpenter.sh/nodepool-hash": "abcdef"}) is None
+    assert not hash_annotations.is_drifted(stamp, None)
+    assert not hash_annotations.is_drifted(stamp, hash_annotations.Stamp("other", "v2"))
+    assert hash_annotations.is_drifted(stamp, hash_annotations.Stamp("other", "v1"))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.compat.karpenter.option1 import NODEPOOL
+from holdfast.compat.karpenter.hash_annotations import NODEPOOL
 from holdfast.policy.selectors import LabelSelector, Operator, Requirement
 from holdfast.rollouts import serialization
 from holdfast.rollouts.core.records import RolloutPhase

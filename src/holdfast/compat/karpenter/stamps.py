@@ -16,7 +16,7 @@ from typing import Final
 
 from holdfast.compare import paths
 from holdfast.compat.karpenter import hashstructure
-from holdfast.compat.karpenter.option1 import NODEPOOL
+from holdfast.compat.karpenter.hash_annotations import NODEPOOL
 from holdfast.errors import UnhashableError
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json

@@ -359,7 +359,7 @@ def shortcomings(state: AssessmentState, flags: Flags) -> str:
     is_unsure = integrity is not None and integrity.status is Truth.UNKNOWN
     found = (
         f"not measured: {', '.join(missing)}" if missing else "",
-        "the last look at the target could not tell whether it changed" if is_unsure else "",
+        "the last read of the target failed" if is_unsure else "",
     )
     return "; ".join(text for text in found if text)
 

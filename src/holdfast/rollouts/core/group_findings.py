@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from holdfast.compat.karpenter import option1
-from holdfast.compat.karpenter.option1 import Stamp
+from holdfast.compat.karpenter import hash_annotations
+from holdfast.compat.karpenter.hash_annotations import Stamp
 from holdfast.model.address import Address
 from holdfast.rollouts.core import template_findings
 from holdfast.rollouts.core.requirements import AT_ONCE, Debounce, Predicate
@@ -62,7 +62,7 @@ class _Judge:
         birth = child.births.get(owner.uid, OwnerRevision())
         mine = None if birth.stamp is None else Stamp(birth.stamp.digest, birth.stamp.scheme)
         theirs = None if owner.stamp is None else Stamp(*owner.stamp)
-        if not option1.is_drifted(theirs, mine):
+        if not hash_annotations.is_drifted(theirs, mine):
             return ()
         return (TemplateFinding(owner.uid, child.name, FindingKind.SPEC, "edited", self.now),)
 

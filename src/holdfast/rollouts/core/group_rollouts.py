@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from holdfast.compare.hash_schemes import StampedHash
-from holdfast.compat.karpenter.option1 import Stamp
+from holdfast.compat.karpenter.hash_annotations import Stamp
 from holdfast.model.address import Address
 from holdfast.rollouts.core import (
     group_findings,

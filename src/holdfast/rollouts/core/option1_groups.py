@@ -8,8 +8,8 @@ from __future__ import annotations
 import dataclasses
 
 from holdfast.compare.hash_schemes import StampedHash
-from holdfast.compat.karpenter import option1
-from holdfast.compat.karpenter.option1 import Stamp, Stamped
+from holdfast.compat.karpenter import hash_annotations
+from holdfast.compat.karpenter.hash_annotations import Stamp, Stamped
 from holdfast.rollouts.core.template_findings import FindingKind
 from holdfast.rollouts.core.template_groups import ChildRecord, OwnerRecord, OwnerRevision, TemplateGroup
 
@@ -23,7 +23,9 @@ def propagated(group: TemplateGroup) -> tuple[OwnerRecord | None, list[ChildReco
     by_name = {str(address): child for address, child in group.children.items()}
     children = [Stamped(name, _stamp(child, lead.uid), _is_marked(child)) for name, child in by_name.items()]
     after, changed = None, []
-    for patch in option1.patches(owner, children, content, scheme.id, lambda value: scheme.digests(value, "").declared):
+    for patch in hash_annotations.patches(
+        owner, children, content, scheme.id, lambda value: scheme.digests(value, "").declared
+    ):
         if not patch.name:
             after = dataclasses.replace(lead, stamp=(patch.stamp.digest, patch.stamp.version))
             continue

@@ -16,7 +16,7 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import Final
 
-from holdfast.compat.karpenter.option1 import Stamp
+from holdfast.compat.karpenter.hash_annotations import Stamp
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.json import Json

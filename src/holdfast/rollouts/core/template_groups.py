@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from holdfast.compare.hash_schemes import StampedHash
-from holdfast.compat.karpenter.option1 import Stamp
+from holdfast.compat.karpenter.hash_annotations import Stamp
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.rollouts.core import hash_epochs, revisions, templates

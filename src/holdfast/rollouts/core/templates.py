@@ -19,7 +19,7 @@ from typing import Final
 
 from holdfast.compare import canonical, hash_schemes
 from holdfast.compat.karpenter import stamps
-from holdfast.compat.karpenter.option1 import NODEPOOL
+from holdfast.compat.karpenter.hash_annotations import NODEPOOL
 from holdfast.compat.karpenter.stamps import Hashed
 from holdfast.errors import Location
 from holdfast.model.address import Address
@@ -64,7 +64,7 @@ class Compatibility(StrEnum):
     """By which design children are judged."""
 
     REGIMES = "regimes"
-    OPTION1 = "option1"  # back-propagated hashes, with their hazards; see `option1`
+    OPTION1 = "option1"  # back-propagated hashes, with their hazards; see `compat.karpenter.hash_annotations`
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from holdfast.remediation.core.state import AssessmentConditionType, AssessmentP
 from holdfast.remediation.core.timing import Windows
 from holdfast.testing.memory import once
 from tests.unit.reconcile.fixtures import declare
-from tests.unit.remediation.remedying import Ward
+from tests.unit.remediation.assessment_fixtures import Ward
 
 FIRING = Alert({"alertname": "HighMemory"})
 

@@ -139,7 +139,7 @@ class Ward(Bench):
             return await self.assessor(world).run_due()
 
     async def sleep(self) -> bool:
-        """Move the clock to when something is due next; tell whether anything is."""
+        """Move the clock to the next due time; return False if nothing is due."""
         async with self.world() as world:
             at = await self.assessor(world).next_at()
         if at is None:
