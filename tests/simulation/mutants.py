@@ -93,8 +93,8 @@ def _silent_joining() -> list[Patch]:
 def _deleting_needs() -> list[Patch]:
     selected = selection.selected
 
-    def _with_needed(resources: Any, options: Any) -> Any:
-        needed = resources.graph.needed_by(selected(resources, options))
+    def _with_needed(resources: Any, options: Any, *, strict: bool = True) -> Any:
+        needed = resources.graph.needed_by(selected(resources, options, strict=strict))
         return [address for address in resources.graph.addresses if address in needed]
 
     return [(selection, "selected", _with_needed), (delete, "_require_no_dependents", _nothing)]
@@ -108,8 +108,9 @@ def _ignored_options() -> list[Patch]:
 def _rereading_one_file() -> list[Patch]:
     async def resources_for(opened: Any, _source: Any, addresses: Any, _templates: Any) -> Any:
         states = await opened.store.states(list(addresses))
-        files = {state.source.rpartition(":")[0] for state in states.values() if state.source}
-        known = [Address.parse(text) for state in states.values() for text in state.depends_on]
+        sources = [state.declared.source for state in states.values()]
+        files = {source.rpartition(":")[0] for source in sources if source}
+        known = [Address.parse(text) for state in states.values() for text in state.declared.depends_on]
         manifests = loader.read(sorted(filter(os.path.exists, files)), opened.config, whole=False)
         strategies = tuple(opened.resources.strategies)
         return project.resources_of(replace(manifests, strategies=strategies), known, opened.options)
@@ -138,7 +139,8 @@ def _whole_states() -> list[Patch]:
     async def request(store: Any, addresses: Any, token: str, now: float) -> int:
         states = await store.states(addresses)
         if states:
-            written = [replace(state, requested=token, due_at=now) for state in states.values()]
+            schedules = {a: replace(state.schedule, requested=token, due_at=now) for a, state in states.items()}
+            written = [replace(state, schedule=schedules[a]) for a, state in states.items()]
             await store.commit(Transaction(states=written))
         return len(states)
 
