@@ -1,16 +1,15 @@
 """One check from end to end: resolve, observe, evaluate, decide, limit, record.
 
-Written against World, which has no writers. A resource that did not change ends after `observe`: nothing is compared,
-decided or asked for it, and only the time of its check is recorded.
+It has no writers. A resource that did not change ends after `observe`; only the time of its check is recorded.
 """
 
 from __future__ import annotations
 
 import asyncio
-import functools
 import logging
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.model.address import Address
@@ -344,21 +343,17 @@ class Checker:
                 if await attribution.is_of_another(self._looker.world, evaluation):
                     evaluation = evaluate.evaluate(item, seen, replace(evidence, touched=True))
         except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
-            unreadable = Observation(fault_isolation.unreadable(error, item.declaration.address))
-            return evaluate.evaluate(item, unreadable, evidence)
+            seen = Observation(fault_isolation.unreadable(error, item.declaration.address))
+            evaluation = evaluate.evaluate(item, seen, evidence)
         return evaluation
 
     async def _with_provider(self, item: ResolvedResource, evidence: Evidence) -> Evidence:
         """Add what the provider can tell of the writers and the habits of its platform."""
         address = item.declaration.address
         reader = await self._looker.world.reader(address.connection)
-        habits = (
-            functools.partial(reader.platform_changes, address.kind)
-            if isinstance(reader, SupportsPlatformChanges)
-            else None
-        )
+        habits = partial(reader.platform_changes, address.kind) if isinstance(reader, SupportsPlatformChanges) else None
         is_asked = isinstance(reader, SupportsSignature) and evaluate.is_settling(item, evidence.now)
-        signature = functools.partial(reader.signature, address.kind) if is_asked else None  # type: ignore[attr-defined]
+        signature = partial(reader.signature, address.kind) if is_asked else None  # type: ignore[attr-defined]
         return replace(evidence, habits=habits, signature=signature)
 
     # -- decide
@@ -445,12 +440,8 @@ class Checker:
 
     async def record(self, checks: Sequence[CheckResult], events: Sequence[AuditEvent] = ()) -> list[CheckResult]:
         """Record checks in one transaction; return them with the other writers of new contention named."""
-        named = {
-            checked.address: checked
-            for checked in await asyncio.gather(
-                *[self._named(checked) for checked in checks if checked.new_contentions]
-            )
-        }
+        contended = [self._named(checked) for checked in checks if checked.new_contentions]
+        named = {checked.address: checked for checked in await asyncio.gather(*contended)}
         checks = [named.get(checked.address, checked) for checked in checks] if named else list(checks)
         transaction = Transaction(findings_at=self._clock.now(), events=list(events))
         for checked in checks:

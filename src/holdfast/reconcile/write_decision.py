@@ -26,6 +26,7 @@ from holdfast.reconcile.write import ResourceWriter, Run
 from holdfast.remediation import own_corrections
 from holdfast.store.governance import BudgetSpent, CorrectionRecord
 from holdfast.store.records import Claim, OperationStep, WriteOperation
+from holdfast.store.state import Relink
 from holdfast.store.transaction import Transaction, WriteChanges
 
 _DELETING = (Action.DELETE, Action.REPLACE)  # whose first send is a deletion
@@ -127,10 +128,8 @@ async def _abort(writer: ResourceWriter, run: Run, reason: str, again: ReadResul
     """Record that nothing was written; if another resource bears the name by now, that is checked next."""
     transaction = Transaction(writes=WriteChanges(fences=run.fences))
     transaction.events.append(writer.event("write.aborted", run, {"reason": reason}))
-    state = await writer.store.state(run.claim.address)
-    is_recreation = run.checked.decision.action is Action.RECREATE
-    if is_recreation and state is not None and isinstance(again, Found) and again.id:
-        transaction.states.append(replace(state, observed=replace(state.observed, provider_id=again.id)))
+    if run.checked.decision.action is Action.RECREATE and isinstance(again, Found) and again.id:
+        transaction.updates.relinked.append(Relink(run.claim.address, again.id))
     await writer.store.commit(transaction)
     return ActionResult(run.checked, ActionOutcome.MOVED, reason)
 
