@@ -11,8 +11,10 @@ from holdfast.model.verdict import Status, SuppressionReason
 from holdfast.policy import waivers
 from holdfast.policy.correction_limits import CorrectionRules
 from holdfast.policy.waivers import MistakeKind, Waiver
+from holdfast.reconcile import serialize
 from holdfast.reconcile.finding_actions import Person, rebaseline, reverted
 from holdfast.reconcile.policy_evaluation import PolicyRules
+from holdfast.store.transaction import Transaction
 from tests.unit.reconcile.fixtures import Bench, declare
 
 DAY = 86_400.0
@@ -100,8 +102,6 @@ def test_a_mistyped_path_a_path_that_is_gone_and_no_resource_each_say_so():
 
 
 def test_decisions_with_waivers_replay_to_the_same_bytes():
-    from holdfast.reconcile import serialize
-
     bench, fleet, _ = waived()
     bench.live_thing("a")["color"] = "black"
     run(bench.apply(fleet))
@@ -120,6 +120,19 @@ def rebaselined(pattern="/size"):
     one = only(run(bench.check(fleet)))
     run(rebaseline(bench.store, one, pattern, Person("ada", "it is better so"), "test"))
     return bench, fleet
+
+
+def test_without_a_baseline_an_edit_explains_findings_only_where_none_is_waived():
+    for is_waived, status in ((True, Status.DRIFTED), (False, Status.PENDING)):
+        bench, fleet, _ = waived() if is_waived else waived("/other")
+        before = run(bench.store.state(fleet[0].address))
+        state = replace(before, applied=replace(before.applied, baseline=None))
+        run(bench.store.commit(Transaction(states=[state])))
+        one = only(run(bench.check([declare("a", {"color": "blue", "size": 1})])))
+        assert one.verdict.status is status
+        (record, *_) = run(bench.store.decisions(one.address, 1))
+        stored, again = run(serialize.replay(bench.store, record))
+        assert stored == again
 
 
 def test_a_baselined_value_is_the_new_normal_and_stays_visible():
