@@ -207,7 +207,7 @@ def test_watch_follows_edits_and_survives_broken_ones(folder):
         manifest.write_text(good + "\nkind: [")
         assert manifest.name in wait_for(process.stdout, "Warning")
         manifest.write_text(good.replace("workers: 4", "workers: 5"))
-        wait_for(process.stdout, "the manifests were edited")
+        wait_for(process.stdout, "manifests were edited")
         wait_for(process.stdout, "update local/")
     finally:
         process.send_signal(signal.SIGINT)
