@@ -93,7 +93,7 @@ def test_a_saved_plan_is_applied_exactly_or_refused(folder):
     (folder / "infra/etc/app.yaml").write_text("log: {level: trace}\n")
     refused = holdfast(folder, "apply", "plan.json")
     assert refused.returncode == 1
-    assert "no longer holds" in refused.stderr
+    assert "the plan is outdated" in refused.stderr
     assert (folder / "infra/etc/app.yaml").read_text() == "log: {level: trace}\n"
     holdfast(folder, "plan", "-f", "infra", "--out", "plan.json")
     text = (folder / "plan.json").read_text()

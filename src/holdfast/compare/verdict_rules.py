@@ -82,7 +82,9 @@ def uncompared() -> Verdict:
 def counted(findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings without fields that are no longer declared, for a resource that is never written."""
     return [
-        each for each in findings if each.cls is not FindingClass.REMOVED or each.changed_by is not ChangedBy.DECLARED
+        finding
+        for finding in findings
+        if finding.cls is not FindingClass.REMOVED or finding.changed_by is not ChangedBy.DECLARED
     ]
 
 

@@ -39,7 +39,7 @@ def test_a_wrong_token_is_a_problem(tmp_path, shop, lists):
     assert bad.returncode == 1
     assert "✗ connection shop: " in bad.stdout
     assert "401" in bad.stdout
-    assert "1 problems found" in bad.stdout
+    assert "1 problem found" in bad.stdout
 
 
 @pytest.mark.parametrize("lists", [True, False], ids=["with-a-list", "without"])
@@ -74,8 +74,8 @@ def test_a_root_that_is_not_there_is_a_problem(tmp_path):
 def test_declarations_are_counted_with_their_place_also_without_naming_them(tmp_path, shop):
     project(tmp_path, shop)
     told = doctor(tmp_path).stdout
-    assert f"2 declarations, 0 strategies in {tmp_path} (1 files)" in told
-    assert "2 declarations, 0 strategies in infra (1 files)" in doctor(tmp_path, "-f", "infra").stdout
+    assert f"2 declarations, 0 strategies in {tmp_path} (1 file)" in told
+    assert "2 declarations, 0 strategies in infra (1 file)" in doctor(tmp_path, "-f", "infra").stdout
     (tmp_path / "infra/m.yaml").unlink()
     empty = doctor(tmp_path)
     assert empty.returncode == 1

@@ -132,7 +132,7 @@ def test_status_counts_what_was_asked_for(drifted, told):
     body = json.loads(told(drifted, "status", "--target", ONE, "-o", "json")[1])
     assert body["total"] == 1
     assert [each["address"] for each in body["resources"]] == [ONE]
-    assert "1 resources" in told(drifted, "status", ONE)[1]
+    assert "1 resource" in told(drifted, "status", ONE)[1]
 
 
 @pytest.mark.parametrize("arguments", [("pause", "--why", "x"), ("resume",)], ids=["pause", "resume"])
