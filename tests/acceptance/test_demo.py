@@ -24,7 +24,7 @@ def test_the_tour_ends_well_and_shows_a_contention_a_freeze_and_a_mass_drift(tmp
     assert "NOT" not in told.stdout
     for part in (
         "for the third time",
-        "autoscaler-bot puts",  # the other writer, by name
+        "autoscaler-bot sets",  # the other writer, by name
         "0 to change",  # the plan after accept
         "year-end freeze",
         "1 held back",

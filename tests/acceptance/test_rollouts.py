@@ -234,7 +234,7 @@ def test_mistakes_are_told_with_file_line_and_field(folder):
     (folder.path / "infra/web.yaml").write_text(text.replace("inPlace", "inplace"))
     told = folder("plan", code=1)
     assert "infra/web.yaml:6" in told
-    assert "replicas must be a whole number from 0 to" in told
+    assert "(/spec/replicas): expected a whole number from 0 to" in told
     assert "/spec/rollout/canary" in told
     assert "did you mean `inPlace`?" in told
     folder.edit()

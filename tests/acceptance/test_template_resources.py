@@ -95,7 +95,7 @@ def test_every_command_knows_the_children_of_a_resource_that_is_a_template(folde
     assert "template web: revision 1, 4 ready" in run("status", cwd=folder.path).stdout
     (folder.path / "fleet/web-3.yaml").write_text("image: hacked\nzone: south\n")
     assert "web-3" in folder("check", "--detailed-exitcode", code=4)
-    assert "is a child of template web: edit that for all" in folder("accept", "fleet/Document/web-3", code=1)
+    assert "is a child of template web: edit the template" in folder("accept", "fleet/Document/web-3", code=1)
     folder("watch", "--rounds", "1")
     assert folder.files()["web-3"]["image"] == "web:1.0"
     folder("delete", "--yes")
@@ -119,7 +119,7 @@ def test_a_part_that_is_live_is_written_first_and_then_the_children_are_rolled(f
     done = folder("apply", "-y")
     assert done.index("update fleet/Document/class") < done.index("create fleet/Document/web-0-r1")
     assert sorted(folder.files()) == ["class", "web-0-r1", "web-1-r1", "web-2-r1", "web-3-r1"]
-    assert "put its declaration back instead" in folder("rollout", "undo", "web", code=1)
+    assert "revert its declaration instead" in folder("rollout", "undo", "web", code=1)
     made_from = folder.json("explain", "fleet/Document/web-0-r1")["template"]["madeFrom"]
     assert {owner: birth["revision"] for owner, birth in made_from.items()} == {"class": 3, "web": 1}
     (folder.path / "fleet/class.yaml").write_text("ami: hacked\nnote: x\n")
@@ -153,7 +153,7 @@ def test_mistakes_are_told_with_file_line_and_field_and_nothing_is_changed(folde
     told = folder("apply", "-y", code=1)
     assert "infra/web.yaml:6:3 (/template/child): the document itself says what its children are" in told
     assert "infra/web.yaml:9:13 (/template/rollout/canary)" in told
-    assert "(/spec/import): a template with children is nothing that could be imported" in told
+    assert "(/spec/import): the children of a template are created, not imported" in told
     folder.write(AS_RESOURCE, AS_TEMPLATE)
     assert "the template web is declared twice" in folder("apply", "-y", code=1)
     assert folder.touched() == before
