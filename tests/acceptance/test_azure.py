@@ -177,7 +177,7 @@ class TestMistakes:
                 "(SubscriptionNotFound) - is `subscription`",
             ),
             ({}, {"THE_SECRET": "wrong-but-secret"}, "AADSTS7000215); see tenant_id, client_id and the secret"),
-            ({"ca_file": "no.pem"}, {}, "holdfast.yaml:7:11 (/connections/prod/tls/ca_file): a file of certificates"),
+            ({"ca_file": "no.pem"}, {}, "holdfast.yaml:7:11 (/connections/prod/tls/ca_file): expected a file of certificates"),
         ],
     )
     def test_in_a_connection(self, server, folder, changes, env, said):
@@ -287,7 +287,7 @@ def test_a_killed_process_leaves_an_operation_that_the_next_one_carries_on(fresh
     dying.kill()
     dying.wait()
     assert fresh.world.shown(ident)["properties"]["provisioningState"] != "Succeeded"
-    assert "1 unfinished writes" in holdfast(tmp_path, fresh, "doctor").stdout
+    assert "1 unfinished write" in holdfast(tmp_path, fresh, "doctor").stdout
 
     clock.by = 3600.0
     carried_on = holdfast(tmp_path, fresh, "apply", "--yes")

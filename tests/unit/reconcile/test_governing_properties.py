@@ -36,7 +36,7 @@ limits = st.builds(
     CorrectionRules,
     budgets=st.lists(budget_rules, max_size=3).map(tuple),
     mass_drift=st.one_of(st.none(), st.builds(MassDriftGuard, share=st.just(0.5), at_least=st.integers(2, 6))),
-    contentions=st.builds(
+    contention=st.builds(
         ContentionRules, reverts=st.integers(1, 3), forget_after=st.just(500.0), backoff=st.sampled_from([0.0, 30.0])
     ),
 )
