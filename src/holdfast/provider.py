@@ -1,4 +1,4 @@
-"""Everything that a provider author imports; the tutorial is docs/providers.md.
+"""Public names for provider authors. The tutorial is docs/providers.md.
 
 A provider subclasses `Reader` and `Writer`, describes its kinds with `Kind`, and returns outcomes as values.
 """
@@ -98,5 +98,5 @@ __all__ = [
 
 
 def parse_profiles(text: str | bytes) -> tuple[Profile, ...]:
-    """Return the profiles of a YAML text; raise ProfileError with the line that is wrong."""
+    """Return the profiles of a YAML text; raise ProfileError with the wrong line."""
     return tuple(profiles.parse(text))

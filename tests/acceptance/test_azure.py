@@ -177,7 +177,11 @@ class TestMistakes:
                 "(SubscriptionNotFound) - is `subscription`",
             ),
             ({}, {"THE_SECRET": "wrong-but-secret"}, "AADSTS7000215); see tenant_id, client_id and the secret"),
-            ({"ca_file": "no.pem"}, {}, "holdfast.yaml:7:11 (/connections/prod/tls/ca_file): expected a file of certificates"),
+            (
+                {"ca_file": "no.pem"},
+                {},
+                "holdfast.yaml:7:11 (/connections/prod/tls/ca_file): expected a file of certificates",
+            ),
         ],
     )
     def test_in_a_connection(self, server, folder, changes, env, said):

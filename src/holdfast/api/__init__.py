@@ -1,7 +1,7 @@
-"""The Python-first door: objects in a program are the declarations.
+"""The Python API: objects in a program are the declarations.
 
 Belongs here: turning objects that describe themselves (`model.resource_spec`) into declarations, calling the engine,
-and returning its results. Must not be here: anything of one provider, or any decision.
+and returning its results. Must not be here: code for a single provider, or any decision.
 """
 
 from __future__ import annotations

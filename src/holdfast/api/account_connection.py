@@ -1,7 +1,7 @@
-"""Which account: a connection of the project file, or the one that the environment of the process describes.
+"""The choice of an account: a connection of the project file, or the one that the process environment describes.
 
-What is kept is kept under the name of the connection. One that nobody named is called after its account, so that
-another key in the same variable is another connection and not the same one with everything missing.
+The store keeps records under the name of the connection. A connection without a name is named after its account. With
+another key in the same variable it is therefore another connection, not the same one with every resource missing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from holdfast.schema import did_you_mean
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The way to an account, and whose it is where the provider can tell."""
+    """A connection, its rate limits, and its account if the provider knows accounts."""
 
     connection: Connection
     limits: RateLimits = field(default_factory=RateLimits)
@@ -29,9 +29,9 @@ class Chosen:
 
 
 async def choose(project: Project, provider: str, name: str | None, environ: Mapping[str, str]) -> Chosen:
-    """Return the connection that is named, else the only one that can be meant, else the environment's.
+    """Return the named connection, else the default or only one of the provider, else that of the environment.
 
-    Raise InputError if there is none or several, DeployError if it cannot be known now whose it is.
+    Raise InputError if no connection fits or several do. Raise DeployError if the account cannot be read now.
     """
     spec = _declared(project, provider, name)
     if spec is None:
@@ -65,7 +65,7 @@ def _ambient(provider: str, environ: Mapping[str, str]) -> Connection:
 
 
 async def account_of(connection: Connection) -> str | None:
-    """Ask whose a connection is; None where the provider does not know accounts."""
+    """Read the account of a connection from the provider. Return None if the provider does not know accounts."""
     async with registry.get(connection.provider).reader(connection) as reader:
         if not isinstance(reader, SupportsAccount):
             return None

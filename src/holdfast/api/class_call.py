@@ -1,4 +1,4 @@
-"""Methods that may also be called on the class, as the design that Flash was built from shows them."""
+"""Methods that may also be called on the class, as in the design that Flash was built from."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Result = TypeVar("Result")
 
 
 class also_on_class(Generic[Given, Result]):  # noqa: N801 - a decorator
-    """Make a method answer on the class: there it makes an object first, which is used for this call only."""
+    """A decorator for methods that may be called on the class, which creates an object for that call only."""
 
     def __init__(self, function: Callable[Concatenate[Any, Given], Result]) -> None:
         self._function = function

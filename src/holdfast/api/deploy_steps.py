@@ -1,7 +1,7 @@
-"""Bringing about what objects declare, and removing it: runs of the engine, repeated while others are at the same.
+"""Deployment and deletion of declared objects: engine runs, repeated while other workers write the same resources.
 
-A worker that comes second leaves the work to the first; whoever asked for a resource still wants to have it, so it is
-looked at again until the first is done, or its claim has run out because it was killed.
+The second worker leaves a write to the first. Its caller still needs the resource, so the run is repeated until the
+first worker is done, or until its claim has expired because the worker was killed.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from holdfast.reconcile.report import RunReport
 from holdfast.store.state import ResourceState
 
 WAIT_SECONDS: Final = 600.0  # longer than the claim of a worker that was killed
-_SLOWEST: Final = 4  # attempts after which the wait grows no more, and a world that moves each time is given up
+_SLOWEST: Final = 4  # attempts after which the wait stops growing, and changing live state ends the run
 
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """A resource that is there."""
+    """The result of a successful deployment."""
 
     checked: CheckResult
     acted: ActionResult | None
@@ -39,13 +39,13 @@ class Brought:
 
     @property
     def action(self) -> Action:
-        """What was done: to the resource, or else to a part that it refers to."""
+        """The action on the resource, or UPDATE if only a resource that it refers to was written."""
         if self.acted is not None:
             return self.acted.checked.decision.action
         return Action.UPDATE if self.changes else Action.NONE
 
     def notes(self, before: ResourceState | None, stamp: str) -> tuple[str, ...]:
-        """Return what is not as asked for, though nothing stands in the way."""
+        """Return the requested changes that had no effect although no limit or error prevented them."""
         stuck = self.acted.unresolved if self.acted is not None else ()
         notes = [f"{path} was written and did not take" for path in stuck]
         moved = before is not None and before.declared.labels.get(object_declarations.STAMP, stamp) != stamp
@@ -55,7 +55,7 @@ class Brought:
 
 
 async def about(bench: Workbench, declarations: Sequence[Declaration], address: Address) -> Brought:
-    """Apply declarations until one of them is brought about; raise DeployError if it cannot be."""
+    """Apply declarations until the resource at an address is deployed. Raise DeployError if it cannot be."""
     async with bench.writable_world() as world:
         preparer = bench.preparer(world, declarations)
 
@@ -72,7 +72,7 @@ async def about(bench: Workbench, declarations: Sequence[Declaration], address: 
 
 
 async def removed(bench: Workbench, state: ResourceState, declaration: Declaration) -> Undeployed:
-    """Delete something; raise DeployError, and keep on tracking it, unless it is known to be gone."""
+    """Delete a resource. Raise DeployError and keep tracking the resource unless its deletion is confirmed."""
     async with bench.writable_world() as world:
         applier = bench.applier(world, bench.preparer(world, [declaration]))
 
@@ -92,7 +92,7 @@ async def removed(bench: Workbench, state: ResourceState, declaration: Declarati
 async def _undisturbed(
     bench: Workbench, run: Callable[[], Awaitable[RunReport]], acts: Callable[[RunReport], Sequence[ActionResult]]
 ) -> RunReport:
-    """Repeat a run as long as others are at the same resources, or a few times if live state changes meanwhile."""
+    """Repeat a run while other workers write the same resources, or a few times if live state changes during it."""
     until = bench.clock.now() + WAIT_SECONDS
     attempt = 0
     while True:
@@ -107,11 +107,11 @@ async def _undisturbed(
 
 
 def _is_unconfirmed(report: RunReport) -> bool:
-    """Tell whether two answers about something did not agree, as when somebody else is making it just now."""
+    """Return True if two reads of a resource disagreed, for example because another worker is creating it."""
     readings = [each.reading for each in report.checked]
     return any(isinstance(each, ReadFailure) and each.trouble is ReadError.UNCONFIRMED for each in readings)
 
 
 def _is_known(acted: ActionResult) -> bool:
-    """Tell whether what was acted on could be read at all; where not, looking again at once is of no use."""
+    """Return True if the resource could be read. If it could not, an immediate second check would not help."""
     return acted.checked.verdict.status is not Status.UNKNOWN

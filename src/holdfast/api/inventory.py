@@ -1,4 +1,4 @@
-"""What is tracked: what the store remembers, under the names people use."""
+"""The tracked resources: records of the store, found by the names that people use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from holdfast.store.state import ResourceState
 
 @dataclass(frozen=True, slots=True)
 class Tracked:
-    """One resource that this store looks after."""
+    """One resource that this store tracks."""
 
     address: Address
     id: str | None
@@ -25,7 +25,7 @@ class Tracked:
 
 
 def tracked(state: ResourceState) -> Tracked:
-    """Return what is told of a resource."""
+    """Return the public description of a stored resource."""
     return Tracked(
         state.address,
         state.observed.provider_id,
@@ -36,7 +36,7 @@ def tracked(state: ResourceState) -> Tracked:
 
 
 def named(name: str, states: Sequence[ResourceState]) -> ResourceState:
-    """Return the one resource that a name or an address means; raise InputError if there is none, or several."""
+    """Return the only resource with a name or an address. Raise InputError if there is none, or several."""
     exact = [state for state in states if str(state.address) == name]
     found = exact or [state for state in states if name in (state.address.name, state.address.name.partition("@")[0])]
     if len(found) == 1:

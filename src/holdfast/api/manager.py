@@ -1,10 +1,10 @@
-"""ResourceManager: deploy, check and undeploy objects, on the engine that everything else runs on.
+"""ResourceManager: deploys, checks and undeploys objects with the same engine as the command line.
 
     manager = ResourceManager()
     lb = await manager.get_or_deploy_resource(lb)
 
-Each call looks first: at what is declared, at what was applied, and at what is really there. It writes what must be
-written and nothing else, and is safe to repeat, to kill, and to run in several processes at once.
+Each call first compares the declaration, the applied revision and live state. It makes only the writes that are needed.
+A call is safe to repeat, to kill, and to run in several processes at once.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ log: Final = logging.getLogger("holdfast")
 
 
 class ResourceManager:
-    """Brings objects about in one account and one environment; what it knows is in `.holdfast/` beside the project.
+    """Manager of objects in one account and one environment, with its store in `.holdfast/` beside the project.
 
-    `folder` is where the project begins: its holdfast.yaml, there or above, names connections, and without one the
-    environment of the process does. Everything in an `environment` is apart from what is in others of the same
-    account. `options` are managedOptions as a manifest has them, for everything that is deployed.
+    `folder` is the folder of the project. The holdfast.yaml in it or above it names connections. Without one the
+    environment of the process describes the connection. Resources of one `environment` are separate from those of other
+    environments in the same account. `options` are managedOptions as in a manifest, for all deployed resources.
     """
 
     def __init__(
@@ -67,21 +67,21 @@ class ResourceManager:
         self._options = dict(options or {})
         self._clock = clock or SystemClock()
         self._patience = patience or RetryPolicy()
-        self._chosen: dict[str, Chosen] = {}  # by provider: whose account it is does not change under way
+        self._chosen: dict[str, Chosen] = {}  # by provider: the account does not change during the life of a manager
 
     # -- deploying
 
     @also_on_class
     async def get_or_deploy_resource(self, config: R) -> R:
-        """Return the resource as it is deployed, with its id: made, changed, replaced or left, as it must be.
+        """Return the deployed resource with its id, after creating, updating or replacing it if that is needed.
 
-        Raise InputError if the object cannot be deployed, DeployError if it could not be brought about.
+        Raise InputError if the object cannot be deployed, DeployError if the deployment failed.
         """
         return (await self.deploy(config)).resource
 
     @also_on_class
     async def deploy(self, config: R) -> Deployment[R]:
-        """Do the same, and say what was found and done."""
+        """Deploy a resource like `get_or_deploy_resource` and return the verdict and the action as well."""
         async with self._opened(object_declarations.provider_of(config)) as bench:
             draft = Draft(self._place(bench))
             address = draft.add(config)
@@ -102,25 +102,25 @@ class ResourceManager:
                 brought.notes(before, draft.outlines[address].stamp),
                 brought.changes,
             )
-        for note in deployment.notes:  # what was found and done is told by the engine
+        for note in deployment.notes:  # the engine already logs verdicts and actions
             log.warning("%s: %s", address, note)
         return deployment
 
     async def adopt(self, config: R, ident: str, stamp: str | None = None) -> Deployment[R]:
-        """Take over something that another tool made: remember it under its id, and make it what is declared.
+        """Adopt a resource that another tool created: track it under its id, and apply the declaration to it.
 
-        `stamp` is what that tool last stamped; InputError is raised if it is not that of this configuration, for then
-        nobody could tell an edit of yours from one of the world's.
+        `stamp` is the last stamp of that tool. Raise InputError if it is not the stamp of this configuration, because
+        then a changed declaration could not be distinguished from a change outside Holdfast.
         """
         if stamp is not None and not config.has_stamp(stamp):
             raise InputError("the stamp is of another configuration; adopt it with the one that was deployed last")
         return await self.deploy(config.deployed(ident))
 
-    # -- looking
+    # -- checking
 
     @also_on_class
     async def check(self, *configs: R) -> list[Checkup[R]]:
-        """Say what is true of each, and who moved it where that can be told; change and remember nothing."""
+        """Return the verdict on each object, with likely actors if they are known. Write and record nothing."""
         found: dict[int, Checkup[R]] = {}
         for provider in dict.fromkeys(map(object_declarations.provider_of, configs)):
             async with self._opened(provider) as bench:
@@ -152,11 +152,11 @@ class ResourceManager:
         }
 
     async def resources(self) -> list[Tracked]:
-        """List what is tracked, in all accounts and environments unless this manager has one of its own."""
+        """Return the tracked resources of all accounts and environments, or of those this manager is limited to."""
         return [inventory.tracked(each) for each in await self._states(self._project())]
 
     async def documents(self) -> list[tuple[Tracked, Json]]:
-        """List what is tracked with what was last declared of it; secrets are fingerprints there."""
+        """Return the tracked resources with their last declared documents, in which secrets are fingerprints."""
         async with workbench.memory(self._project()) as store:
             states = await self._states_in(store)
             return [
@@ -171,9 +171,9 @@ class ResourceManager:
 
     @also_on_class
     async def undeploy(self, config: ResourceSpec | str) -> Undeployed:
-        """Delete what an object, a name or an address stands for; it is forgotten only once it is known to be gone.
+        """Delete the resource of an object, a name or an address. Tracking ends only when the deletion is confirmed.
 
-        Raise InputError if nothing of that name is tracked here, DeployError if it could not be deleted.
+        Raise InputError if no resource of that name is tracked here, DeployError if it could not be deleted.
         """
         if not isinstance(config, str):
             provider, meant = object_declarations.provider_of(config), None
@@ -194,7 +194,7 @@ class ResourceManager:
             )
             return await deploy_steps.removed(bench, state, object_declarations.remembered(state, document))
 
-    # -- where
+    # -- project and store
 
     def _project(self) -> Project:
         return projects.load(None, self._folder)

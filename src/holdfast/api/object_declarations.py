@@ -1,4 +1,4 @@
-"""From objects to declarations: what they refer to comes with them, and every text of theirs stands for itself."""
+"""Declarations made from objects, including the objects they refer to. Strings of objects are taken literally."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STAMP = "python.holdfast.dev/stamp"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where things are to be: the connection, whose it is, the environment; and what governs them there."""
+    """The connection, account and environment of resources, and the options that govern them."""
 
     connection: str
     provider: str
@@ -34,7 +34,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class _Reference:
-    """Stands in a document for the id of another resource, until texts have been made to stand for themselves."""
+    """A placeholder in a document for the id of another resource, kept until all other strings are escaped."""
 
     text: str
 
@@ -52,14 +52,14 @@ class Draft:
         self._means = SpecContext(Secret, Unwatched, self._refer, self.place.key, self.place.environment)
 
     def sketch(self, thing: ResourceSpec) -> tuple[Address, Outline]:
-        """Say what an object is about, without its document."""
+        """Return the address and the outline of an object, without building its document."""
         if provider_of(thing) != self.place.provider:
             raise InputError(f"{type(thing).__name__} is no resource that {self.place.provider} could deploy")
         outline = thing.outline(self._means)
         return self._address(outline), outline
 
     def add(self, thing: ResourceSpec) -> Address:
-        """Declare an object; raise InputError if it cannot be, or if another of that name says something else."""
+        """Declare an object. Raise InputError if it is invalid, or if its address has a different declaration."""
         address, outline = self.sketch(thing)
         declaration = self._declaration(address, outline)
         if self.declarations.setdefault(address, declaration) != declaration:
@@ -90,12 +90,12 @@ class Draft:
         )
 
     def labels(self, outline: Outline) -> dict[str, str]:
-        """Return what is remembered beside the document: what it was made from, and whose it is."""
+        """Return the labels to store beside the document: those of the object, its stamp and its account."""
         account = {ACCOUNT: self.place.account} if self.place.account else {}
         return {**outline.labels, STAMP: outline.stamp, **account}
 
     def known(self, states: Mapping[Address, ResourceState]) -> list[Declaration]:
-        """Return the declarations in the light of what is remembered; raise InputError where the two do not agree."""
+        """Return the declarations, matched with stored states. Raise InputError if id or account differ."""
         return [self._known(each, states.get(each.address)) for each in self.declarations.values()]
 
     def _known(self, declaration: Declaration, state: ResourceState | None) -> Declaration:
@@ -111,15 +111,15 @@ class Draft:
 
 
 def provider_of(thing: object) -> str:
-    """Return the provider that an object names; raise InputError if it is no resource at all."""
+    """Return the provider that an object names. Raise InputError if the object is not a resource."""
     found = getattr(thing, "PROVIDER", None)
-    if not isinstance(found, str) or not hasattr(thing, "outline"):  # quicker than to ask the protocol
+    if not isinstance(found, str) or not hasattr(thing, "outline"):  # faster than isinstance with the protocol
         raise InputError(f"{type(thing).__name__} is no resource that could be deployed")
     return found
 
 
 def insist_on_account(state: ResourceState, account: str | None) -> None:
-    """Refuse to take another account for the one that a resource is in: there it would look as if it were gone."""
+    """Raise InputError if a resource was deployed in another account, because it would look deleted in this one."""
     before = state.declared.labels.get(ACCOUNT)
     if before is not None and account is not None and before != account:
         message = f"it was deployed in the account {before}, and the key of this connection opens {account}"
@@ -127,7 +127,7 @@ def insist_on_account(state: ResourceState, account: str | None) -> None:
 
 
 def written(value: Json) -> Json:
-    """Return a value of an object as a declaration has it: a text that looks like a reference is none."""
+    """Return a value of an object in declaration syntax. A string that looks like a reference is escaped."""
     if isinstance(value, str):
         return references.escape(str(value))
     if isinstance(value, _Reference):
@@ -140,7 +140,7 @@ def written(value: Json) -> Json:
 
 
 def _joined(of_class: Mapping[str, Json], of_manager: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the options of a manager before those that suit the class; what is said of single paths is joined."""
+    """Return the options of the class overridden by those of the manager. Options that are mappings are merged."""
     out = {**of_class, **of_manager}
     for name, value in of_class.items():
         if isinstance(value, Mapping) and isinstance(of_manager.get(name), Mapping):
@@ -149,7 +149,7 @@ def _joined(of_class: Mapping[str, Json], of_manager: Mapping[str, Json]) -> dic
 
 
 def remembered(state: ResourceState, document: Json) -> Declaration:
-    """Return the declaration of something that is to go, from what is remembered of it."""
+    """Return the declaration of a resource that will be deleted, rebuilt from its stored state."""
     desired: Sequence[tuple[str, Json]] = list(document.items()) if isinstance(document, Mapping) else []
     return Declaration(
         state.address,

@@ -1,8 +1,8 @@
-"""Glancing: what moved neither in the program nor in the world is known by two hashes, and not looked at any closer.
+"""Quick checks: two hashes show that neither the program nor live state changed a resource, so no full check is needed.
 
-The stamp of an object that was deployed is kept; while it is the same, so is the document that was made from it. The
-list of a kind brings the digest of each live thing. Where both are those of the last settled look, the verdict is too;
-everything else is prepared, read and compared in full.
+The store keeps the stamp of a deployed object. While the stamp is the same, so is the document made from the object.
+Listing a kind returns the digest of each live resource. If stamp and digest are those of the last settled check, the
+verdict is the same too. All other resources are prepared, read and compared in full.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ UNMOVED: Final[tuple[Verdict, Decision, tuple[LikelyActor, ...]]] = (verdict_rul
 """What is true of whatever a glance suffices for."""
 
 Sketch = tuple[Address, Outline, R]
-_Group = tuple[str, str]  # the kind, and the options as a text
+_Group = tuple[str, str]  # the kind, and the options as a string
 
 
 async def unmoved(
@@ -43,7 +43,7 @@ async def unmoved(
     sketches: Sequence[Sketch[R]],
     states: Mapping[Address, ResourceState],
 ) -> set[Address]:
-    """Return those that a glance suffices for; nobody is asked where there are only a few."""
+    """Return the resources that a quick check shows unchanged. A kind with only a few resources is not listed."""
     groups: dict[_Group, list[tuple[Sketch[R], ResourceState]]] = {}
     for sketch in sketches:
         address, outline, _ = sketch
@@ -60,11 +60,13 @@ async def unmoved(
 async def _of_group(
     bench: Workbench, world: Connections, draft: Draft, members: Sequence[tuple[Sketch[R], ResourceState]]
 ) -> set[Address]:
-    """Glance at things of one kind under the same options: what holds for one of them holds for all."""
+    """Check resources of one kind and equal options quickly. One resolved sample decides for all of them."""
     (first, _, config), state = members[0]
     sample = await _prepared(bench, world, draft, config)
     if sample is None or sample.desired_digest != state.declared.document:
-        return set()  # the same object means another document now: a release of ours has come between
+        return (
+            set()
+        )  # the same object gives another document now, because a newer Holdfast release converts it differently
     expected = {
         each.observed.provider_id: each.observed.raw_digest
         for _, each in members

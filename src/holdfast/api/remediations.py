@@ -1,4 +1,4 @@
-"""Remediations from Python: for the tool that makes them, in the same process.
+"""Remediations from Python, for a tool that executes them in the same process.
 
     remediations = Remediations("infra")
     started = await remediations.start("shop/Service/cart", action="restart", alert="HighMemory")
@@ -7,7 +7,7 @@
     (record,) = await remediations.assess("shop/Service/cart", wait=True)
     record.assessment.score                                   # 0.0 to 1.0, or None
 
-The same as the command `holdfast remediation`, on the same store. Targets have to be declared, if only as observed.
+Equivalent to the command `holdfast remediation` on the same store. Targets must be declared, at least as observed.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from holdfast.remediation.intake import Announcement
 
 
 class Remediations:
-    """Announces remediations and reads what came of them; `folder` has the manifests, and holdfast.yaml in it or above.
+    """Remediations of one project: `folder` has the manifests, and holdfast.yaml is in it or above it.
 
-    Every call opens the store and closes it again, so it may be used beside a running watch.
+    Every call opens the store and closes it again, so the object may be used while a watch is running.
     """
 
     def __init__(
@@ -60,10 +60,10 @@ class Remediations:
         labels: Mapping[str, str] | None = None,
         correlation_id: str = "",
     ) -> RemediationRecord:
-        """Say that a remediation begins; captures the state before it. An `order` says all there is to say.
+        """Record the start of a remediation and capture the state before it. An `order` replaces the other arguments.
 
-        Raise `engine.announcing.Refused` where policy does not let it begin. Saying so again with the same correlation
-        id changes nothing.
+        Raise `engine.announcing.Refused` if policy refuses the remediation. A second call with the same correlation id
+        changes nothing.
         """
         if order is None:
             workflow = Workflow(action_type=action, signal_type="alert" if alert else "")
@@ -82,9 +82,9 @@ class Remediations:
         correlation_id: str = "",
         propagation: float | None = None,
     ) -> RemediationRecord:
-        """Say that it ended; what is there now has to hold.
+        """Record the end of a remediation. Its assessment expects the current live state to hold.
 
-        `propagation` is how many seconds others (GitOps, an operator) take to bring it about.
+        `propagation` is the number of seconds that other tools (GitOps, an operator) take to apply the change.
         """
         async with self._opened() as project, project.connections() as connections:
             announcer = assessment_task.announcer(project, connections)
@@ -93,7 +93,7 @@ class Remediations:
             return await announcer.complete(found, item, ending, propagation)
 
     async def assess(self, *which: str, wait: bool = False, timeout: float | None = None) -> list[RemediationRecord]:  # noqa: ASYNC109 - a limit on the connections's time, not on ours
-        """Take assessments further, of ids or targets or of all: one pass over what is due, or to their end."""
+        """Advance assessments of the named ids or targets, or of all: one pass over due ones, or until they end."""
         async with self._opened() as project, project.writable_connections() as connections:
             chosen = await repository.named(project.store, which)
             assessor = assessment_task.assessor(project, connections)
@@ -105,7 +105,7 @@ class Remediations:
             return await _found(project, chosen)
 
     async def history(self, target: str) -> dict[str, Json]:
-        """Return what was tried on a target, as `holdfast remediation list TARGET -o json` prints it."""
+        """Return past remediations of a target in the form that `holdfast remediation list TARGET -o json` prints."""
         async with self._opened() as project, project.connections() as connections:
             announcer = assessment_task.announcer(project, connections)
             item = await assessment_task.Preparing(project, connections).needed(_address(target))

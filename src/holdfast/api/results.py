@@ -1,7 +1,7 @@
-"""What came of a call, in Python's words: a value where the resource is as declared, an error where it is not.
+"""The results of calls: a value if the resource is as declared, an error if it is not.
 
-What is held back or left alone is told and no error, as long as it is the world's doing: the resource is there, and
-works. What the object asks for and is not done is an error.
+A change outside Holdfast that is held or left unchanged is reported and is no error, because the resource exists and
+works. A change that the object declares and that was not made is an error.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Resource = TypeVar("Resource")
 
 @dataclass(frozen=True, slots=True)
 class ResourceChange:
-    """One resource that a call wrote: the resource itself, or a part that it refers to."""
+    """One resource that a call wrote: the deployed resource, or a resource that it refers to."""
 
     address: Address
     action: Action
@@ -34,22 +34,22 @@ class ResourceChange:
 
 @dataclass(frozen=True, slots=True)
 class Deployment(Generic[Resource]):
-    """A resource that is there: what was found, what was done about it, and what was left alone and why."""
+    """A deployed resource with its verdict, the action on it, and the paths left unchanged with the reasons."""
 
-    resource: Resource  # a copy that knows its id
+    resource: Resource  # a copy with its id
     id: str
     address: Address
-    action: Action  # what was done; UPDATE if only a part that it refers to was written, NONE if nothing was
-    verdict: Verdict  # before anything was done
+    action: Action  # UPDATE if only a resource that it refers to was written, NONE if there was no write
+    verdict: Verdict  # before any write
     decision: Decision
-    likely_actors: tuple[LikelyActor, ...] = ()  # who may have moved what was left alone
-    resumed: bool = False  # a write that was begun before, and cut off, was brought to its end first
-    notes: tuple[str, ...] = ()  # what is not as asked for, though nothing stands in the way
-    changes: tuple[ResourceChange, ...] = ()  # everything that was written, in the order of writing
+    likely_actors: tuple[LikelyActor, ...] = ()  # of the changes that were left
+    resumed: bool = False  # an interrupted write of an earlier run was finished first
+    notes: tuple[str, ...] = ()  # requested changes that had no effect
+    changes: tuple[ResourceChange, ...] = ()  # all writes, in order
 
     @property
     def left_alone(self) -> tuple[str, ...]:
-        """The paths that moved and were not revert; the decision's reasons say why."""
+        """The paths that changed and were not reverted. The reasons are in the decision."""
         was_written = any(change.address == self.address for change in self.changes)
         reasons = self.decision.reasons[1:] if was_written else self.decision.reasons
         return tuple(path for reason in reasons for path in reason.paths)
@@ -57,23 +57,23 @@ class Deployment(Generic[Resource]):
 
 @dataclass(frozen=True, slots=True)
 class Checkup(Generic[Resource]):
-    """What is true of a resource, and who may have moved it; nothing was changed."""
+    """The verdict on a resource and the likely actors, from a check that writes nothing."""
 
     resource: Resource
     address: Address
     verdict: Verdict
-    decision: Decision  # what deploying it would do
+    decision: Decision  # the action that a deployment would take
     likely_actors: tuple[LikelyActor, ...] = ()
 
     @property
     def is_in_sync(self) -> bool:
-        """Whether nothing is to be done, because nothing moved."""
+        """True if the resource is in sync and needs no action."""
         return self.verdict.status is Status.IN_SYNC and self.decision.action is Action.NONE
 
 
 @dataclass(frozen=True, slots=True)
 class Undeployed:
-    """Something that is gone, and no longer tracked."""
+    """A resource that was deleted and is no longer tracked."""
 
     address: Address
     id: str | None
@@ -82,15 +82,15 @@ class Undeployed:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a run ended for one resource."""
+    """The outcome of a run for one resource."""
 
-    checked: CheckResult | None  # the last look
-    acted: ActionResult | None  # what was done about that
+    checked: CheckResult | None  # the last check
+    acted: ActionResult | None  # the action that followed from it
     resumed: bool = False  # a write begun by an earlier run was finished first
 
 
 def ended(report: RunReport, address: Address) -> Ended:
-    """Return how a run ended for a resource; a write that was only resumed is not what the last look led to."""
+    """Return the outcome of a run for a resource. A resumed write is not the action of the last check."""
     checked = next((each for each in reversed(report.checked) if each.address == address), None)
     acts = [each for each in report.acted if each.checked.address == address]
     acted = next((each for each in acts if checked is not None and each.checked.decision is checked.decision), None)
@@ -99,12 +99,12 @@ def ended(report: RunReport, address: Address) -> Ended:
 
 
 def last_acts(report: RunReport, addresses: Iterable[Address]) -> list[ActionResult]:
-    """Return what the last looks at some resources led to."""
+    """Return the actions that followed from the last checks of some resources."""
     return [acted for each in addresses if (acted := ended(report, each).acted) is not None]
 
 
 def changes(report: RunReport, addresses: Iterable[Address]) -> tuple[ResourceChange, ...]:
-    """Return what a run wrote of some resources; resumed writes of earlier runs are not among them."""
+    """Return the writes of a run to some resources, without resumed writes of earlier runs."""
     return tuple(
         ResourceChange(acted.checked.address, acted.checked.decision.action, acted.checked.verdict.reason)
         for acted in last_acts(report, addresses)
@@ -113,7 +113,7 @@ def changes(report: RunReport, addresses: Iterable[Address]) -> tuple[ResourceCh
 
 
 def insist(report: RunReport, address: Address) -> CheckResult:
-    """Return the last look of a run that brought a resource about; raise DeployError if it did not."""
+    """Return the last check of a run that deployed a resource. Raise DeployError if it was not deployed."""
     waiting = next((each for each in report.waiting if each.declaration.address == address), None)
     if waiting is not None:
         raise DeployError(str(address), _why_it_waits(report, address) or waiting.reason, is_final=waiting.is_error)
@@ -130,7 +130,7 @@ def insist(report: RunReport, address: Address) -> CheckResult:
 
 
 def _why_it_waits(report: RunReport, address: Address) -> str | None:
-    """Return what is wrong with what a resource needs."""
+    """Return the failure of a resource that this one needs, or None."""
     for each in report.acted:
         if each.checked.address != address and each.result is not ActionOutcome.DONE:
             return f"what it needs failed: {each.checked.address}: {each.message}"
@@ -138,7 +138,7 @@ def _why_it_waits(report: RunReport, address: Address) -> str | None:
 
 
 def _insist_on_decision(checked: CheckResult) -> None:
-    """Raise DeployError where nothing was done although something was asked for, or where nobody can tell."""
+    """Raise DeployError if a declared change was not made, or if the state of the resource is unknown."""
     address, verdict, reasons = str(checked.address), checked.verdict, checked.decision.reasons
     if verdict.status is Status.UNKNOWN:
         raise DeployError(address, f"nothing was done, because it {verdict.reason}")

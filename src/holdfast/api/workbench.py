@@ -1,4 +1,4 @@
-"""What one call works with: the store in `.holdfast/`, the way to the account, and the engine put together on both."""
+"""The components of one call: the store in `.holdfast/`, the connection, and the engine wired to both."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _calls = itertools.count(1)
 
 @dataclass(slots=True)
 class Workbench:
-    """Everything that looks and acts."""
+    """Engine components wired to one project and connection."""
 
     project: Project
     store: Store
@@ -47,7 +47,7 @@ class Workbench:
     patience: RetryPolicy
     environ: Mapping[str, str] = field(repr=False)
     random01: Callable[[], float] = random.random
-    # One for each call: two calls of one process are two workers, and only one of them may write a resource.
+    # One owner per call: two calls of one process are two workers, and only one of them may write a resource.
     owner: str = field(default_factory=lambda: worker_identity.name(str(next(_calls))))
 
     @property
@@ -58,11 +58,11 @@ class Workbench:
         return Engine(self.store, self.key, self.clock, self.random01, self.owner, rules, self.patience)
 
     def world(self) -> Connections:
-        """Return the account for looking at."""
+        """Return the connection for reading only."""
         return Connections(**self._surroundings())
 
     def writable_world(self) -> WritableConnections:
-        """Return the account for changing."""
+        """Return the connection for reading and writing."""
         return WritableConnections(**self._surroundings())
 
     def _surroundings(self) -> dict[str, Any]:
@@ -77,7 +77,7 @@ class Workbench:
     def preparer(
         self, world: Connections, declarations: Sequence[Declaration], known: Sequence[Address] = ()
     ) -> ResourceResolver:
-        """Return what makes declarations ready; raise InputErrors if they do not fit together."""
+        """Return the resolver of declarations. Raise InputErrors if their references are invalid."""
         graph, errors = dependency_graph.build(declarations, known)
         raise_all(errors)
         fleet = ResourceSet(
@@ -89,16 +89,16 @@ class Workbench:
         return self.engine.resolver(world, fleet, lambda _: Resolver(self.environ))
 
     def checker(self, world: Connections) -> Checker:
-        """Return what looks and concludes."""
+        """Return the component that reads live state and reaches verdicts."""
         return self.engine.checker(world)
 
     def applier(self, world: WritableConnections, preparer: ResourceResolver) -> Applier:
-        """Return what brings the account to what is declared."""
+        """Return the component that writes declarations to live state."""
         return self.engine.applier(world, preparer, reconsider=_tried_again)
 
 
 def _tried_again(checked: CheckResult) -> CheckResult:
-    """Try again what was refused for good: somebody asks for it, and may have put right what was in the way."""
+    """Return a blocked decision as a retry, because the caller asks for it and may have fixed the cause."""
     return finding_actions.recreated(checked) if checked.decision.action is Action.BLOCK else checked
 
 
@@ -116,7 +116,7 @@ async def memory(project: Project) -> AsyncIterator[Store]:
 async def opened(
     project: Project, chosen: Chosen, clock: Clock, patience: RetryPolicy, environ: Mapping[str, str]
 ) -> AsyncIterator[Workbench]:
-    """Open the store of a project and put everything around it."""
+    """Open the store of a project and yield the components wired to it."""
     async with memory(project) as store:
         key = fingerprint_key.key_in(project.store.parent)
         yield Workbench(project, store, chosen, key, clock, patience, environ)

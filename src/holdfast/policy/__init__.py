@@ -1,4 +1,4 @@
-"""Pure decisions: settings in force, what to do about a verdict, in which order, within which limits.
+"""Pure decisions: settings in force, the action for a verdict, the order of writes and their limits.
 
 Belongs here: functions of their arguments. Must not be here: asyncio, HTTP, SQL, files, a clock, randomness.
 """

@@ -1,6 +1,6 @@
-"""The limits of correction, all in one: what the section `corrections` of the project file says, or what holds without.
+"""The limits of correction: the section `corrections` of the project file, or the defaults.
 
-By default there are no budgets and no windows, but the mass-drift guard and the rules of contention are on.
+By default there are no budgets and no windows, but the mass-drift guard and the contention rules are on.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from holdfast.policy.windows import Window
 
 @dataclass(frozen=True, slots=True)
 class CorrectionRules:
-    """How much may be corrected, when, and when to stop."""
+    """The rules that limit how much is corrected, when, and when correction stops."""
 
     budgets: tuple[BudgetRule, ...] = ()
     windows: tuple[Window, ...] = ()

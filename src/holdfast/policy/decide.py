@@ -1,7 +1,8 @@
-"""What to do about a verdict: one pure function, and the plan a person sees is its output.
+"""The decision about a verdict: one pure function whose output is the plan that a person sees.
 
-Policy is asked path by path: some findings of a resource may be corrected while others are only reported or wait for
-somebody. Limits of the whole fleet (budgets, mass drift) hold back afterwards what is decided here; see `plan.holding`.
+Policy applies path by path: some findings of a resource may be corrected while others are only reported or wait for
+approval. Limits of the whole fleet (budgets, mass drift) are applied to these decisions later. See
+`policy.fleet_limits`.
 """
 
 from __future__ import annotations
@@ -19,61 +20,61 @@ from holdfast.model.path import Path
 from holdfast.model.resource import ManagementPolicy, OnDelete, OnDrift, Origin
 from holdfast.model.verdict import Status, Verdict
 
-WHOLE: Final = ""  # the path that stands for the whole resource: for its being there
+WHOLE: Final = ""  # the path that stands for the whole resource and its existence
 
 
 class Recreate(StrEnum):
-    """When something that we made and that somebody removed is recreated."""
+    """When a resource that we created and that was deleted outside Holdfast is recreated."""
 
-    WHEN_RESYNC = "when_resync"  # only where periodic checks are on; the seed's rule
+    WHEN_RESYNC = "when_resync"  # only if periodic checks are on; the original rule
     ALWAYS = "always"
     NEVER = "never"
 
 
 class OnImmutable(StrEnum):
-    """What to do when a field that is fixed at birth must change."""
+    """The action for a field that must change but is fixed at creation."""
 
     BLOCK = "block"
     REPLACE = "replace"
 
 
 class ReconcileMode(StrEnum):
-    """How looking at a resource leads to writing it."""
+    """How checks of a resource lead to writes."""
 
-    GET_PUT = "get_put"  # compare, and write what differs
-    PUT_ONLY = "put_only"  # do not compare; write at every turn
+    GET_PUT = "get_put"  # compare, and write the differences
+    PUT_ONLY = "put_only"  # do not compare; write at every check
     OBSERVE = "observe"  # compare and report; write nothing
-    SHADOW = "shadow"  # compare, and write all the same, to see whether the comparison would have been right
+    SHADOW = "shadow"  # compare, and write in any case, to verify the comparison
 
 
 class HoldReason(StrEnum):
-    """Why a path that drifted is not simply revert."""
+    """Why a drifted path is not reverted now."""
 
     REPORT = "report_only"  # policy
-    CONTENTION = "contention"  # somebody keeps putting it back
-    UNDONE = "undone"  # a person took our correction back
-    APPROVAL = "approval"  # a person must say yes first
-    DEBOUNCE = "debounce"  # not seen often or long enough yet
-    BACKOFF = "backoff"  # corrected a moment ago; each time we wait longer
-    UNRESOLVED = "unresolved"  # our last write did not take
-    VOLATILE = "volatile"  # it has another value each time: no write can settle it
-    PLATFORM = "platform"  # the platform itself did it, and would do it again
-    FUTILE = "futile"  # putting it back did not help, or not hold, as often as policy allows
+    CONTENTION = "contention"  # another writer keeps changing it
+    UNDONE = "undone"  # a person undid our correction
+    APPROVAL = "approval"  # a person must approve it first
+    DEBOUNCE = "debounce"  # not seen often enough or long enough yet
+    BACKOFF = "backoff"  # corrected recently; the wait grows each time
+    UNRESOLVED = "unresolved"  # our last write had no effect
+    VOLATILE = "volatile"  # the value differs on every read, so no write can settle it
+    PLATFORM = "platform"  # the platform itself changed it, and would change it again
+    FUTILE = "futile"  # corrections did not help or did not hold, as often as policy allows
 
     @property
     def waits(self) -> bool:
-        """Whether it will be corrected once somebody agrees or time has passed."""
+        """True if the path is corrected after an approval or after some time."""
         return self in (HoldReason.APPROVAL, HoldReason.DEBOUNCE, HoldReason.BACKOFF, HoldReason.FUTILE)
 
     @property
     def yields(self) -> bool:
-        """Whether a person's yes to the plan lifts it."""
+        """True if a person's approval of the plan lifts the hold."""
         return self in (HoldReason.APPROVAL, HoldReason.FUTILE)
 
 
 @dataclass(frozen=True, slots=True)
 class PathHold:
-    """One path that is not revert, and the sentence that says why."""
+    """The reason why one path is not reverted, with a sentence for people."""
 
     restraint: HoldReason
     message: str = ""
@@ -81,7 +82,7 @@ class PathHold:
 
 @dataclass(frozen=True, slots=True)
 class Handling:
-    """How a resource is handled: its settings, its origin, and what its kind can do."""
+    """How a resource is handled: its settings, its origin, and the abilities of its kind."""
 
     policy: ManagementPolicy = ManagementPolicy.MANAGED
     origin: Origin = Origin.CREATED
@@ -89,49 +90,51 @@ class Handling:
     on_immutable: OnImmutable = OnImmutable.BLOCK
     recreate: Recreate = Recreate.WHEN_RESYNC
     resyncs: bool = False  # periodic checks are not switched off
-    imports: bool = False  # the declaration says to take over something that exists
-    whole_writes: bool = True  # an update sends the whole document, so undeclared drift is reverted by it
+    imports: bool = False  # the declaration asks to import an existing resource
+    whole_writes: bool = True  # an update sends the whole document, so it reverts undeclared drift
     mode: ReconcileMode = ReconcileMode.GET_PUT
 
 
 @dataclass(frozen=True, slots=True)
 class WriteRecord:
-    """What is known of our writes of a resource."""
+    """The facts about our writes of a resource."""
 
-    applied: bool = False  # we have written it, or taken it over, before
-    edited: bool = False  # what is declared is not what was last applied
+    applied: bool = False  # we have written or adopted it before
+    edited: bool = False  # the declaration differs from the applied revision
     terminal: str | None = None  # why we stopped, if the declaration has not changed since
-    damaged: bool = False  # what was known of it is lost: it is written once, and learnt again
-    failed: str = ""  # how the service says that our last write of this declaration ended, if not well
-    unsure: str = ""  # why nobody knows whether our last create made it, and what to do
-    uncompared: bool = False  # it exists, as far as can be told, and was not compared: the mode, or it cannot be read
+    damaged: bool = False  # its stored record is lost: it is written once, to capture the record again
+    failed: str = ""  # the failure that the service reports for our last write of this declaration, if any
+    unsure: str = ""  # why the result of our last create is unknown, and what to do
+    uncompared: bool = (
+        False  # it probably exists but was not compared, because of the mode or because it cannot be read
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class PathFacts:
     """What is known of the paths among the findings."""
 
-    immutable: frozenset[str] = frozenset()  # fixed at birth
+    immutable: frozenset[str] = frozenset()  # fixed at creation
     declared_lists: frozenset[str] = frozenset()  # inside lists that are declared
-    unresolved: frozenset[str] = frozenset()  # that our last write failed to revert
-    pinnable: frozenset[str] = frozenset()  # of these, that may be reverted by sending their baseline value
-    restrained: Mapping[str, PathHold] = field(default_factory=dict)  # the others are as on_drift says
-    free: frozenset[str] = frozenset()  # that policy corrects whatever on_drift says
+    unresolved: frozenset[str] = frozenset()  # paths that our last write failed to revert
+    pinnable: frozenset[str] = frozenset()  # those of them that may be reverted by sending their baseline value
+    restrained: Mapping[str, PathHold] = field(default_factory=dict)  # all other paths follow on_drift
+    free: frozenset[str] = frozenset()  # paths that policy corrects regardless of on_drift
 
 
 @dataclass(frozen=True, slots=True)
 class WriteLimits:
-    """What holds back the writes of a resource now, and what a person said to them."""
+    """The limits that hold writes of a resource now, and a person's approval of them."""
 
-    approved: bool = False  # a person said yes to exactly this plan
+    approved: bool = False  # a person approved exactly this plan
     paused: str | None = None  # who stopped all writes, and why
-    source: str = ""  # which reference cannot be relied on now, and whose drift that is
-    frozen: str | None = None  # which window holds back such a write, and until when
+    source: str = ""  # which reference cannot be relied on now, and which resource has drifted
+    frozen: str | None = None  # which window holds such a write, and until when
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionInputs:
-    """Everything a decision depends on beside the verdict."""
+    """All inputs of a decision except the verdict."""
 
     handling: Handling = field(default_factory=Handling)
     record: WriteRecord = field(default_factory=WriteRecord)
@@ -140,7 +143,7 @@ class DecisionInputs:
 
 
 def decide(verdict: Verdict, inputs: DecisionInputs) -> Decision:
-    """Choose the action for a verdict; total over every status and situation."""
+    """Return the decision for a verdict. It is defined for every status and every combination of inputs."""
     if inputs.handling.policy is ManagementPolicy.UNMANAGED:
         return _decision(Action.NONE, "unmanaged", "unmanaged: read so that others can refer to it")
     if inputs.record.terminal is not None:
@@ -160,7 +163,7 @@ def decide(verdict: Verdict, inputs: DecisionInputs) -> Decision:
 
 
 def _in_mode(decision: Decision, verdict: Verdict, inputs: DecisionInputs) -> Decision:
-    """Write where the comparison would have left it, in a mode that writes at every turn."""
+    """Return an update instead of no action, in a mode that writes at every check."""
     if inputs.handling.policy is not ManagementPolicy.MANAGED:
         return decision
     if inputs.handling.mode is ReconcileMode.PUT_ONLY and inputs.record.uncompared:
@@ -171,11 +174,11 @@ def _in_mode(decision: Decision, verdict: Verdict, inputs: DecisionInputs) -> De
 
 
 STOPPED = "stopped until the declaration changes or somebody applies it again"
-CORRECTED = frozenset({Status.DRIFTED, Status.CONFLICTED, Status.MISSING})  # acting on these is correcting the world
+CORRECTED = frozenset({Status.DRIFTED, Status.CONFLICTED, Status.MISSING})  # writes for these revert live state
 
 
 def hold(decision: Decision, reason: Reason) -> Decision:
-    """Hold a write back; what it would have been is kept beside the reason."""
+    """Return a hold of the write. The held action is kept next to the reason."""
     return Decision(Action.HOLD, (reason, *decision.reasons), decision.held or decision.action)
 
 
@@ -198,7 +201,7 @@ def _in_sync(_: Verdict, inputs: DecisionInputs) -> Decision:
 
 
 def _pending(verdict: Verdict, inputs: DecisionInputs) -> Decision:
-    if not verdict.findings:  # declared, not there yet
+    if not verdict.findings:  # declared, not created yet
         if inputs.handling.imports:
             return _decision(Action.BLOCK, "import_missing", "to be imported, but there is no such thing")
         if inputs.handling.policy is ManagementPolicy.OBSERVED:
@@ -234,7 +237,7 @@ def _conflicted(verdict: Verdict, inputs: DecisionInputs) -> Decision:
 
 
 def _by_path(verdict: Verdict, inputs: DecisionInputs, code: str, message: str) -> Decision:
-    """Ask policy about each finding; write what may be written, and name the rest with what holds it back."""
+    """Apply policy to each finding. Write the permitted paths, and list the others with the reason that holds them."""
     if inputs.handling.policy is ManagementPolicy.OBSERVED:
         return _report(verdict.findings, "observed", f"{message}; observed resources are not written")
     to_write: list[Finding] = []
@@ -252,7 +255,7 @@ def _by_path(verdict: Verdict, inputs: DecisionInputs, code: str, message: str) 
             hopeless.append(finding)
     lists = {whole for found in restrained.values() for f in found if (whole := list_of(f.path)) is not None}
     tangled = [finding for finding in to_write if _is_entangled(finding, lists)]
-    if tangled:  # the elements of such a list cannot be told apart, so it can only be written as a whole
+    if tangled:  # elements of such a list have no identity, so the list can only be written as a whole
         to_write = [finding for finding in to_write if finding not in tangled]
         restrained.setdefault(_TANGLED, []).extend(tangled)
     others = [_reason(why.restraint.value, _account(message, why), found) for why, found in restrained.items()]
@@ -273,24 +276,27 @@ def _by_path(verdict: Verdict, inputs: DecisionInputs, code: str, message: str) 
 
 
 def _account(message: str, why: PathHold) -> str:
-    """Say why something is not revert; of what did not take, nobody can say that changed outside Holdfast."""
+    """Return the reason why a path is not reverted.
+
+    If our last write had no effect, the reason does not claim a change outside Holdfast, because none is known.
+    """
     return why.message if why.restraint is HoldReason.UNRESOLVED else f"{message}; {why.message}"
 
 
 def list_of(path: Path) -> Path | None:
-    """Return the list that a path leads into, if it does."""
+    """Return the list that a path leads into, or None."""
     place = next((place for place, step in enumerate(path) if not isinstance(step, str)), None)
     return None if place is None else path[:place]
 
 
 def _is_entangled(finding: Finding, lists: Collection[Path]) -> bool:
-    """Tell whether putting a finding back would also write an element that is to be left alone."""
+    """Return True if reverting a finding would also write a list element that must not change."""
     whole = list_of(finding.path)
     return whole is not None and whole in lists and any(isinstance(step, int) for step in finding.path)
 
 
 def _restrained(restrained: Mapping[PathHold, list[Finding]], others: Sequence[Reason]) -> Decision:
-    """Nothing can be written now: hold if something will be, else report."""
+    """Return a hold if at least one path is only waiting, else a report. No path can be written now."""
     if any(why.restraint.waits for why in restrained):
         first = sorted(others, key=lambda reason: not _WAITS.get(reason.code, False))
         return Decision(Action.HOLD, tuple(first), Action.UPDATE)
@@ -306,7 +312,7 @@ _REPORTED = PathHold(HoldReason.REPORT, "policy is to report")
 
 
 def _restraint(path: str, inputs: DecisionInputs) -> PathHold | None:
-    """Return what keeps a path from being reverted; a person's yes lifts everything that only waits for one."""
+    """Return the hold of a path, or None. A person's approval lifts every hold that only waits for one."""
     if path in inputs.paths.unresolved and path not in inputs.paths.pinnable:
         return PathHold(HoldReason.UNRESOLVED, _DID_NOT_TAKE)
     found = inputs.paths.restrained.get(path)
@@ -328,12 +334,12 @@ _BY_STATUS: dict[Status, Callable[[Verdict, DecisionInputs], Decision]] = {
 
 
 def _is_correctable(finding: Finding, inputs: DecisionInputs) -> bool:
-    """Tell whether a write of the declaration may put this back."""
+    """Return True if a write of the declaration may revert this finding."""
     if finding.desired is not ABSENT or finding.cls is FindingClass.REMOVED:
         return True
     if paths.format_path(finding.path) in inputs.paths.pinnable:
         return True
-    if finding.op in (Op.MISSING, Op.ELEMENT_MISSING):  # nobody declares it, so no write can bring it back
+    if finding.op in (Op.MISSING, Op.ELEMENT_MISSING):  # the value is not declared, so no write can restore it
         return False
     return inputs.handling.whole_writes or paths.format_path(finding.path) in inputs.paths.declared_lists
 
@@ -366,7 +372,7 @@ def _decision(action: Action, code: str, message: str) -> Decision:
 
 
 def decide_removal(policy: ManagementPolicy, origin: Origin, on_delete: OnDelete, *, exists: bool) -> Decision:
-    """Choose what happens to a live thing whose declaration goes."""
+    """Return the decision for a live resource whose declaration was removed."""
     if policy is not ManagementPolicy.MANAGED:
         return _decision(Action.NONE, "not_ours", "never written by us; only forgotten")
     if on_delete is OnDelete.DETACH:

@@ -12,7 +12,7 @@ PROVIDERS = ("azure", "aws", "gcp")
 
 @cache
 def shipped() -> tuple[profiles.Profile, ...]:
-    """Read all shipped profiles; those of single kinds come before the general ones of their provider."""
+    """Return all shipped profiles. Profiles of single kinds come before the general ones of their provider."""
     found: list[profiles.Profile] = []
     for provider in PROVIDERS:
         folder = resources.files(f"holdfast.providers.{provider}").joinpath("profiles")

@@ -1,4 +1,4 @@
-"""The settings of a connection, read with the schema of its provider; mistakes name the field in holdfast.yaml."""
+"""Settings of a connection, read with the schema of its provider. Mistakes name the field in holdfast.yaml."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def read(type_: Type[T], connection: Connection) -> T:
 
 
 def at(connection: Connection) -> Place:
-    """Return the place of a connection in its project file, with its own settings as the document."""
+    """Return the location of a connection in its project file, with its own settings as the document."""
     settings = {name: value for name, value in connection.settings.items() if name not in _COMMON}
     return Place(Document(settings), [], ("connections", connection.name), connection.base_dir)
 

@@ -1,4 +1,4 @@
-"""Signs of life that a reading alone tells."""
+"""Health signals that follow from a read result alone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from holdfast.providers.protocol import Unchanged
 
 
 def of_reading(name: str, reading: ReadResult | Unchanged) -> HealthSignal:
-    """Return True if a thing is there and at rest, its last operation having gone well; a failed read tells nothing."""
+    """Return True if a resource exists, is settled, and its last operation succeeded. A failed read gives no signal."""
     match reading:
         case Found(failed=failed):
             return HealthSignal(name, not failed)

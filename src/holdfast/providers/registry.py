@@ -1,8 +1,8 @@
-"""Which provider is which: the built-in ones by name, others by the entry points of installed packages.
+"""The registry of providers: the built-in ones by name, others by the entry points of installed packages.
 
-A provider's code, and whatever it imports, is loaded when the provider is first asked for and not before; importing
-Holdfast loads none. A package brings its own with an entry point in the group `holdfast.providers`, whose name is what
-`provider:` says in holdfast.yaml and whose value is a Provider or something that makes one when called.
+The code of a provider, and its imports, are loaded when the provider is first requested. Importing Holdfast loads none.
+A package adds a provider with an entry point in the group `holdfast.providers`. The name of the entry point is the
+value of `provider:` in holdfast.yaml. Its value is a Provider, or a callable that returns one.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _BUILT_IN: Final = {
 }
 
 
-# Providers that let people write references in forms of their own; what reads them needs nothing installed.
+# Providers that accept references in forms of their own. The functions that read them need no installed package.
 _REWRITING: Final = {
     "azure": "holdfast.providers.azure.references:rewritten",
     "openstack": "holdfast.providers.openstack.references:rewritten",
     "runpod": "holdfast.providers.runpod.kinds:rewritten",
 }
-# Providers with several names for one kind: addresses have the one name, so that a resource has one record.
+# Providers with several names for one kind. Addresses use one of them, so that a resource has one record.
 _CANONICAL: Final = {"runpod": "holdfast.providers.runpod.kinds:canonical"}
 
 Rewriting = Callable[[str, Mapping[str, Json]], tuple[dict[str, Json], str | None]]
@@ -61,13 +61,13 @@ def canonical_kind(name: str, kind: str) -> str:
 
 
 def names() -> tuple[str, ...]:
-    """List the providers that can be asked for; none is loaded by this."""
+    """List the names of the available providers without loading any."""
     return tuple(sorted({*_BUILT_IN, *(point.name for point in metadata.entry_points(group=GROUP))}))
 
 
 @cache
 def get(name: str) -> Provider:
-    """Return a provider by name; raise InputError if there is none, or if it does not load."""
+    """Return a provider by name; raise InputError if there is none, or if it cannot be loaded."""
     if name in _BUILT_IN:
         module, _, attribute = _BUILT_IN[name].partition(":")
         return cast("Provider", getattr(importlib.import_module(module), attribute)())
@@ -91,7 +91,7 @@ def name_of(api_version: str) -> str:
 
 
 def located(error: InputError, document: yaml_reader.Document, file: str | None = None) -> InputError:
-    """Add file and line to an error about a connection; its `field` is a pointer into the document it came from."""
+    """Return an error about a connection with file and line. Its `field` is a pointer into the source document."""
     if isinstance(error, InputErrors):
         return InputErrors(located(single, document, file) for single in error.errors)
     field = error.location.field or ""
@@ -106,7 +106,7 @@ def located(error: InputError, document: yaml_reader.Document, file: str | None 
 
 
 def _steps(document: yaml_reader.Document, field: str) -> Iterator[str | int]:
-    """Yield the steps of a pointer with list indices as numbers, which only the document can tell from keys."""
+    """Yield the steps of a pointer with list indices as numbers, which only the document distinguishes from keys."""
     here: Pointer = ()
     for step in paths.parse_path(field):
         is_index = isinstance(paths.resolve(document.value, here), list) and str(step).isdigit()

@@ -1,19 +1,20 @@
-"""Ids in URLs: what a service calls a thing is one step of a path, and never leads elsewhere."""
+"""Ids in URLs: the id of a resource is one segment of a path and cannot lead to another path."""
 
 from __future__ import annotations
 
 from typing import Final
 from urllib.parse import quote
 
-# Clients take these steps out of a path before it is sent; encoded twice they stay what they are: no id that exists.
+# Clients remove these segments from a path before it is sent. Encoded twice they stay in the path, as an id that does
+# not exist.
 _DOTS: Final = {".": "%252E", "..": "%252E%252E"}
 
 
 def segment(ident: str) -> str:
-    """Return an id as one step of a path, with everything in it encoded that would end or leave the step."""
+    """Return an id as one segment of a path, with all characters encoded that would end or leave the segment."""
     return _DOTS.get(ident) or quote(ident, safe="") or "%20"
 
 
 def path(text: str, safe: str) -> str:
-    """Return an id that is itself a path; what may stand in a step as it is, is in `safe`."""
+    """Return an encoded id that is itself a path. `safe` holds the characters that stay as they are."""
     return "/".join(_DOTS.get(step) or quote(step, safe=safe) for step in text.split("/"))

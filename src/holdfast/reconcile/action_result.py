@@ -1,4 +1,4 @@
-"""How carrying out a decision may end."""
+"""Outcomes and results of carrying out a decision."""
 
 from __future__ import annotations
 
@@ -10,39 +10,39 @@ from holdfast.reconcile.check import CheckResult
 
 
 class ActionOutcome(StrEnum):
-    """How carrying out a decision ended."""
+    """Outcome of carrying out a decision."""
 
     DONE = "done"
-    BUSY = "busy"  # another worker has the resource
-    OVERTAKEN = "overtaken"  # another worker has written it since we looked
-    MOVED = "moved"  # the world changed since the plan; nothing was written
-    FAILED = "failed"  # tried, not done; will be tried again
-    TERMINAL = "terminal"  # refused for good; waits for an edit
+    BUSY = "busy"  # another worker holds the claim on the resource
+    OVERTAKEN = "overtaken"  # another worker has written the resource since our check
+    MOVED = "moved"  # live state changed since the plan was made. Nothing was written
+    FAILED = "failed"  # attempted without success. Will be retried
+    TERMINAL = "terminal"  # refused permanently. Waits for an edit
     UNSETTLED = "unsettled"  # written, but the settled state could not be read yet
-    UNDONE = "undone"  # did not take everywhere, and was taken back as policy says
-    HELD = "held"  # a pause, a window, a budget or an approval stopped it right before it was sent
-    LOST = "lost"  # another worker took the claim over while this one waited; nothing more was sent
-    UNSURE = "unsure"  # a create whose answer was lost: nobody knows whether it was made, and a person decides
+    UNDONE = "undone"  # took effect only in part, and was undone because policy requires it
+    HELD = "held"  # a pause, window, budget or approval stopped the write right before it was sent
+    LOST = "lost"  # another worker took over the claim while this one waited. Nothing more was sent
+    UNSURE = "unsure"  # a create whose response was lost. Its result is unknown, so a person decides
 
 
 @dataclass(frozen=True, slots=True)
 class NotTaken:
-    """A field that a creation was told and the service keeps otherwise, or not at all."""
+    """A declared field of a new resource that the service stores with another value or not at all."""
 
     path: str
     declared: Json
-    live: Json  # ABSENT: not at all
+    live: Json  # ABSENT: the service does not store the field
 
 
-LEFT_TO_OTHERS = frozenset({ActionOutcome.BUSY, ActionOutcome.OVERTAKEN})  # no failures: somebody is or was at it
+LEFT_TO_OTHERS = frozenset({ActionOutcome.BUSY, ActionOutcome.OVERTAKEN})  # no failures: another worker writes or wrote
 
 
 @dataclass(frozen=True, slots=True)
 class ActionResult:
-    """What came of an action."""
+    """Result of one action on a resource."""
 
     checked: CheckResult
     result: ActionOutcome
     message: str
     unresolved: tuple[str, ...] = ()
-    correction: str | None = None  # what `undo` takes
+    correction: str | None = None  # the correction id that `undo` accepts

@@ -1,4 +1,4 @@
-"""Planning and applying a fleet: layer by layer, so that what a resource refers to is there before it."""
+"""Planning and applying of a fleet, layer by layer, so that the dependencies of a resource exist before it."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from holdfast.store.records import AuditEvent, WriteOperation
 from holdfast.store.transaction import Transaction
 
 Progress = Callable[[CheckResult | ActionResult | Blocked], None]
-UNATTENDED_SECONDS: Final = 30.0  # for which a watch follows an operation at a time
-MEETING_SECONDS: Final = 10.0  # for which connections wait for one another before the first write
+UNATTENDED_SECONDS: Final = 30.0  # for which a watch polls one operation before it moves on
+MEETING_SECONDS: Final = 10.0  # for which connections wait for each other before the first write
 
 
 class Meeting:
-    """Where groups wait for one another between looking and writing, though not for ever."""
+    """A barrier with a time limit, at which groups wait for each other between checking and writing."""
 
     def __init__(self, groups: int, pause: Callable[[float], Awaitable[None]]) -> None:
         self._missing = groups
@@ -45,7 +45,7 @@ class Meeting:
         self._has_counted: set[asyncio.Task[object] | None] = set()
 
     def leave(self) -> None:
-        """Count the group of this task as there, if it was not."""
+        """Count the group of this task as arrived, unless it is already counted."""
         task = asyncio.current_task()
         if task not in self._has_counted:
             self._has_counted.add(task)
@@ -54,7 +54,7 @@ class Meeting:
                 self._all_there.set()
 
     async def arrive(self) -> None:
-        """Wait until all groups are there, or for a while: one connection may never answer."""
+        """Wait until all groups have arrived, but only for a limited time, because one connection may never answer."""
         was_there = asyncio.current_task() in self._has_counted
         self.leave()
         if not was_there and not self._all_there.is_set():
@@ -63,13 +63,13 @@ class Meeting:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """What else is looked at between looking and writing: mass drift is one only as a whole."""
+    """The fleet-wide check between checking and writing, needed because mass drift shows only in the whole fleet."""
 
     surveyor: Surveyor
     meeting: Meeting | None
 
     async def see(self, checks: Sequence[CheckResult]) -> Foreseen:
-        """See what the others of the kinds show, and what the other connections do; return what is foreseen."""
+        """Check the other resources of the kinds, wait for the other connections, and return the foreseen verdicts."""
         foreseen = self.surveyor.foreseen
         await self.surveyor.survey(checks)
         if self.meeting is not None:
@@ -78,13 +78,13 @@ class Overview:
         return foreseen
 
     def leave(self) -> None:
-        """Let nobody wait for this group."""
+        """Stop other groups from waiting for this group."""
         if self.meeting is not None:
             self.meeting.leave()
 
 
 async def _at_most(work: Awaitable[object], patience: Awaitable[object]) -> None:
-    """Wait for something until patience ends; whatever is not done by then is cancelled."""
+    """Wait for `work` until `patience` ends, then cancel the awaitable that is not done."""
     waits = [asyncio.ensure_future(work), asyncio.ensure_future(patience)]
     try:
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
@@ -97,7 +97,7 @@ async def _at_most(work: Awaitable[object], patience: Awaitable[object]) -> None
 async def _in_order(
     groups: Sequence[dependency_graph.Group], work: Callable[[dependency_graph.Group], Awaitable[None]]
 ) -> None:
-    """Work on groups, each as soon as those that it needs are done; the first mistake ends all of it."""
+    """Work on each group as soon as the groups that it needs are done. The first exception ends all work."""
     tasks: list[asyncio.Task[None]] = []
 
     async def after(group: dependency_graph.Group) -> None:
@@ -128,29 +128,29 @@ class _Run:
 
     writer: ResourceWriter
     report: RunReport = field(default_factory=RunReport)
-    failed: set[Address] = field(default_factory=set)  # what needs these is not touched
+    failed: set[Address] = field(default_factory=set)  # resources that need these are not touched
 
 
 @dataclass(frozen=True, slots=True)
 class Applier:
-    """Brings a fleet to what is declared."""
+    """Component that brings a fleet to its declared state."""
 
     store: Store
     preparer: ResourceResolver
     checker: Checker
     writer: ResourceWriter
-    stop: asyncio.Event = field(default_factory=asyncio.Event)  # set once: finish what is in hand, begin nothing
+    stop: asyncio.Event = field(default_factory=asyncio.Event)  # set once: finish running work, begin nothing new
     progress: Progress | None = None
-    reconsider: Callable[[CheckResult], CheckResult] = lambda checked: checked  # a person's say over single decisions
+    reconsider: Callable[[CheckResult], CheckResult] = lambda checked: checked  # a person's override of a decision
     only: Callable[[CheckResult], bool] = lambda _checked: True
-    unattended: bool = False  # nobody asked for this run: what is not to be checked by itself is left alone
-    others: Others | None = None  # of the kinds that are corrected, for one who has only part of the fleet at hand
-    create_again: bool = False  # a person says that creates of which nobody knows whether they were made are repeated
+    unattended: bool = False  # no person asked for this run, so resources without automatic checks are skipped
+    others: Others | None = None  # other resources of the corrected kinds, for a caller that has only part of the fleet
+    create_again: bool = False  # a person asked to repeat creates whose result is unknown
 
     async def apply(self, addresses: Iterable[Address] | None = None) -> RunReport:
-        """Check and act, group by group in the order of needs; a resource whose dependency failed is not touched.
+        """Check and act, group by group in dependency order, and return the report of the run.
 
-        Groups of different connections do not wait for one another.
+        A resource whose dependency failed is not touched. Groups of different connections do not wait for each other.
         """
         wanted = set(addresses) if addresses is not None else None
         run = await self._begin()
@@ -173,7 +173,7 @@ class Applier:
     async def _begin(self) -> _Run:
         """Release the claims of dead workers, and begin a run."""
         await worker_identity.bury(self.store)
-        # An operation that never ends must not keep its connection waiting: it is asked again later.
+        # An operation that never ends must not block its connection, so it is polled again later.
         seconds = UNATTENDED_SECONDS if self.unattended else self.writer.poll_seconds
         return _Run(replace(self.writer, stop=self.stop, poll_seconds=seconds))
 
@@ -190,16 +190,16 @@ class Applier:
                 self._wait(run.report, Blocked(self.preparer.fleet.declarations[address], "what it needs failed"))
             run.failed |= set(blocked)
             left = [address for address in group.addresses if address not in run.failed]
-            unfinished = {each.address for each in await self.store.operations()}  # nothing new is begun there
+            unfinished = {each.address for each in await self.store.operations()}  # no new write begins on these
             run.failed |= await self._layer(left, run, overview, unfinished)
         finally:
             overview.leave()
 
     async def _look_ahead(self, groups: Sequence[dependency_graph.Group]) -> Foreseen:
-        """Check the later groups first: mass drift must stop the first write."""
+        """Check the later groups first and return their verdicts, because mass drift must stop the first write."""
         guard = self.checker.rules.corrections.mass_drift
         if guard is None or sum(len(group.addresses) for group in groups) < min(guard.at_least, guard.identical):
-            return {}  # too few to be one
+            return {}  # too few resources for mass drift
         later: dict[str, list[Address]] = {}
         for group in groups:
             for address in group.addresses if group.needs else ():
@@ -247,7 +247,7 @@ class Applier:
         return self.unattended and item.is_left_alone
 
     async def _without_left_alone(self, ready: Sequence[ResolvedResource], report: RunReport) -> list[ResolvedResource]:
-        """Leave out what is not to be checked by itself; what its declaration says about it is remembered."""
+        """Return the resources without those that are not checked automatically, and store their declared state."""
         left = [item for item in ready if self._is_left_alone(item)]
         if not left:
             return list(ready)
@@ -259,7 +259,7 @@ class Applier:
         return [item for item in ready if not self._is_left_alone(item)]
 
     def _in_turn(self, ready: Sequence[ResolvedResource]) -> list[Sequence[ResolvedResource]]:
-        """Part what somebody waits for from what nobody does, where the checks of these may have to wait for quota."""
+        """Return urgent resources ahead of the others if checks may have to wait for quota, else all in one part."""
         world = self.preparer.world
         if not any(world.gate(item.declaration.address.connection).quota is not None for item in ready):
             return [ready]
@@ -274,7 +274,10 @@ class Applier:
     async def _at_once(
         self, todo: Sequence[CheckResult], act: Callable[[CheckResult], Awaitable[ActionResult]], report: RunReport
     ) -> list[ActionResult]:
-        """Do all of it, as many at once as the connections let through; after a stop nothing more is begun."""
+        """Run all actions, as many at once as the connections allow, and return the results.
+
+        After a stop no new action begins.
+        """
 
         async def one(checked: CheckResult) -> ActionResult | None:
             if self.stop.is_set():
@@ -287,7 +290,7 @@ class Applier:
         return [result for task in tasks if (result := task.result()) is not None]
 
     async def _verified(self, acted: ActionResult, writer: ResourceWriter) -> ActionResult:
-        """Take a correction back that did not take everywhere, where policy says so."""
+        """Undo a correction that took effect only in part, if policy requires it, and return the result."""
         item = acted.checked.prepared
         if not acted.unresolved or item.settings.on_failed_verify is not OnFailedVerify.UNDO:
             return acted
@@ -310,10 +313,10 @@ class Applier:
         if self.progress is not None:
             self.progress(what)
 
-    # -- what was left unfinished
+    # -- unfinished writes
 
     async def _resumed(self, wanted: set[Address], writer: ResourceWriter) -> list[tuple[WriteOperation, ActionResult]]:
-        """Finish writes that an earlier run began, before deciding anything new about their resources."""
+        """Finish writes that an earlier run began, before any new decision about their resources."""
         declared = self.preparer.fleet.declarations
         left = [
             operation
@@ -329,19 +332,19 @@ class Applier:
         return out
 
     def _side_by_side(self, operations: Sequence[WriteOperation]) -> list[list[WriteOperation]]:
-        """Part writes, in the order they were begun, into those that may be finished at once: none needs another."""
+        """Split writes, in the order they were begun, into groups without dependencies that may finish concurrently."""
         layers = dependency_graph.layers(self.preparer.fleet.graph, None)
         layer_of = {address: number for number, layer in enumerate(layers) for address in layer}
         return [list(group) for _, group in itertools.groupby(operations, key=lambda each: layer_of[each.address])]
 
     async def resume(self, operation: WriteOperation, writer: ResourceWriter | None = None) -> ActionResult | None:
-        """Finish one unfinished write, if its resource can be looked at now."""
+        """Finish one unfinished write and return its result, or None if the resource cannot be checked now."""
         ready, _ = await self.preparer.prepare([operation.address])
         if not ready:
             return None
         item, writer = ready[0], writer or self.writer
         if operation.phase == "write" and operation.action in (Action.RECREATE.value, Action.REPLACE.value):
-            # The old thing is known to be gone, so its id must not be asked for.
+            # The old resource is known to be deleted, so its id must not be read.
             item = item.with_state(
                 replace(item.state, observed=replace(item.state.observed, provider_id=None))
                 if item.state is not None
@@ -363,7 +366,10 @@ class Applier:
     # -- deleting
 
     async def delete(self, addresses: Iterable[Address]) -> RunReport:
-        """Delete or detach, whoever needs before what it needs; deletions that an earlier run began are finished."""
+        """Delete or detach resources, dependents before their dependencies, and return the report.
+
+        Deletions that an earlier run began are finished first.
+        """
         run = await self._begin()
         report, wanted = run.report, set(addresses)
         for operation, acted in await self._resumed(wanted, run.writer):
@@ -413,7 +419,7 @@ class Applier:
 
 
 async def _resume_undo(operation: WriteOperation, checked: CheckResult, writer: ResourceWriter) -> ActionResult:
-    """Finish taking a correction back."""
+    """Finish the undo of a correction and return its result."""
     try:
         undone = await CorrectionUndo(writer).resume(operation, checked)
     except undo.Postponed as error:

@@ -1,7 +1,7 @@
-"""Attributing: who may have moved something, as far as the provider can tell. A guess, and told as one.
+"""Attribution: the likely writers of a change, as far as the provider knows them. It is a guess and shown as one.
 
-Nothing is decided by it, so nothing may be lost for it: a provider that does not answer soon leaves the other writer
-unnamed.
+No decision depends on attribution, so it must not cost a check. If a provider does not answer soon, the other writer
+stays unnamed.
 """
 
 from __future__ import annotations
@@ -25,15 +25,18 @@ from holdfast.reconcile.rate_limit import CallKind
 from holdfast.reconcile.resolved_resource import ResolvedResource
 
 PATIENCE_SECONDS: Final = 5.0
-SKEW_SECONDS: Final = 60.0  # that the clock of a service may be behind ours
-LONGEST_NAME: Final = 200  # characters; what is longer is no name
-MOST: Final = 100  # resources of one run that are asked about: where more moved at once, names are not what is missing
+SKEW_SECONDS: Final = 60.0  # by which the clock of a service may be behind ours
+LONGEST_NAME: Final = 200  # characters. A longer text is no name
+MOST: Final = 100  # resources of one run to ask about. If more drifted at once, names would not help
 
 _RANKS: Final = (Confidence.HIGH, Confidence.MEDIUM, Confidence.LOW)
 
 
 async def likely_actors_of(world: Connections, item: ResolvedResource) -> tuple[LikelyActor, ...]:
-    """Ask the provider who wrote a resource last, the surest first; empty where it does not know, or say so soon."""
+    """Return the likely last writers of a resource from the provider, highest confidence first.
+
+    The result is empty if the provider does not know them or does not answer soon.
+    """
     connection = item.declaration.address.connection
     asked = attribution(await world.reader(connection))
     if asked is None:
@@ -47,16 +50,16 @@ async def likely_actors_of(world: Connections, item: ResolvedResource) -> tuple[
 
 
 async def other_writers(world: Connections, evaluation: Evaluation) -> tuple[LikelyActor, ...]:
-    """Return who may have moved a resource away from what we wrote; the name our own writes bear is not among them."""
+    """Return the likely writers that changed a resource after our write, without the name of our own writes."""
     found = await likely_actors_of(world, evaluation.resource)
     ours = await _our_name(world, evaluation) if found else None
     return tuple(each for each in found if each.who != ours)
 
 
 async def is_of_another(world: Connections, evaluation: Evaluation) -> bool:
-    """Tell whether somebody else seems to have added what would join the baseline as a default of the service.
+    """Return True if another writer seems to have added fields that would join the baseline as service defaults.
 
-    Only where the provider knows our own name can it be told; a mere possibility is not enough.
+    This is known only if the provider knows our own name. A low confidence is not enough.
     """
     reader = await world.reader(evaluation.resource.declaration.address.connection)
     if attribution(reader) is None or await _our_name(world, evaluation) is None:
@@ -74,19 +77,19 @@ async def is_of_another(world: Connections, evaluation: Evaluation) -> bool:
 
 
 class Attributed(Protocol):
-    """A check with its suspects."""
+    """A check with its likely actors."""
 
     @property
     def verdict(self) -> Verdict:
-        """What is true."""
+        """The verdict of the check."""
 
     @property
     def likely_actors(self) -> tuple[LikelyActor, ...]:
-        """Who may have moved it."""
+        """The actors that may have changed the resource."""
 
 
 def about(checked: Attributed) -> tuple[LikelyActor, ...]:
-    """Return those likely actors who may have moved what was found, or of whom it is not known what they moved."""
+    """Return the likely actors that may have changed the found paths, and those whose changed paths are unknown."""
     found = [finding.path for finding in checked.verdict.findings if finding.changed_by is not ChangedBy.DECLARED]
 
     return tuple(
@@ -100,7 +103,7 @@ def _is_about(text: str, found: Sequence[Path]) -> bool:
 
 
 async def _our_name(world: Connections, evaluation: Evaluation) -> str | None:
-    """Return the name under which we write: the one on what was read back after our last write."""
+    """Return the name of our own writes, taken from the baseline that was read after our last write, or None."""
     address = evaluation.resource.declaration.address
     reader = await world.reader(address.connection)
     if not isinstance(reader, SupportsSignature) or evaluation.known.baseline is None:
@@ -121,7 +124,7 @@ def as_data(likely_actors: Sequence[LikelyActor]) -> dict[str, Json]:
 
 
 def _is_shown(likely_actor: LikelyActor, known: KnownSecrets, secrets: Sequence[str]) -> bool:
-    """Leave out what cannot be a name, or would show a secret."""
+    """Return True if a likely actor has a valid name and its texts reveal no secret."""
     is_name = 0 < len(likely_actor.who) <= LONGEST_NAME and likely_actor.who.isprintable()
     told = f"{likely_actor.who}\n{likely_actor.why}"
     return is_name and known.hidden(told) == told and not any(secret in told for secret in secrets)

@@ -1,6 +1,6 @@
 """One check from end to end: resolve, observe, evaluate, decide, limit, record.
 
-It has no writers. A resource that did not change ends after `observe`; only the time of its check is recorded.
+It has no writers. The check of an unchanged resource ends after `observe`, and only the time of the check is recorded.
 """
 
 from __future__ import annotations
@@ -57,23 +57,23 @@ _LOG = logging.getLogger("holdfast.reconcile")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
-    """What a check brought: the evaluation, the decision, and the state to remember."""
+    """Result of one check: the evaluation, the decision and the state to store."""
 
     evaluation: Evaluation
     decision: Decision
-    inputs: DecisionInputs | None  # None: nothing had to be decided
+    inputs: DecisionInputs | None  # None: no decision was needed
     state: ResourceState
     asked: bool = False  # a person asked for exactly this
     plan: str = ""  # the digest that an approval must name
-    charges: tuple[BudgetCharge, ...] = ()  # what the write takes from the budgets
-    contentions: tuple[Contention, ...] = ()  # all contention that is under way
+    charges: tuple[BudgetCharge, ...] = ()  # amounts that the write takes from the budgets
+    contentions: tuple[Contention, ...] = ()  # all ongoing contention
     new_contentions: tuple[Contention, ...] = ()
-    likely_actors: tuple[LikelyActor, ...] = ()  # who may have changed it, where that was asked
-    limit: Reason | None = None  # why a limit of the fleet holds it back, where one does
+    likely_actors: tuple[LikelyActor, ...] = ()  # actors that may have changed it, if the provider was asked
+    limit: Reason | None = None  # why a limit of the fleet holds the write, if one does
 
     @property
     def wanted_write(self) -> bool:
-        """Whether something was to be written, before the limits of the fleet were asked."""
+        """True if the decision was a write before the limits of the fleet applied."""
         return self.decision.action.is_write or self.limit is not None
 
     @property
@@ -93,7 +93,7 @@ class CheckResult:
 
     @property
     def reading(self) -> ReadResult | Unchanged:
-        """What the provider returned, redacted."""
+        """The result that the provider returned, redacted."""
         return self.evaluation.observation.reading
 
     @property
@@ -108,7 +108,7 @@ class CheckResult:
 
     @property
     def verdict(self) -> Verdict:
-        """What is true."""
+        """The verdict of the check."""
         return self.evaluation.verdict
 
     @property
@@ -128,16 +128,16 @@ class CheckResult:
 
     @property
     def is_still(self) -> bool:
-        """Whether nothing changed since the last check, so that nothing was compared or decided."""
+        """True if nothing changed since the last check, so that nothing was compared or decided."""
         return self.evaluation.is_unchanged
 
     @property
     def is_fast(self) -> bool:
-        """Whether nothing even had to be parsed to know that."""
+        """True if the check found the resource unchanged without parsing a document."""
         return isinstance(self.reading, Unchanged) and not self.reading.parsed
 
     def with_resource(self, item: ResolvedResource) -> CheckResult:
-        """Return the same check of the resource as it is resolved otherwise."""
+        """Return the same check with another resolution of its resource."""
         return replace(self, evaluation=replace(self.evaluation, resource=item))
 
 
@@ -153,9 +153,9 @@ async def check_resources(
     record: bool = True,
     attribute: bool = False,
 ) -> RunReport:
-    """Check declared resources, all or some, and change nothing live.
+    """Check all or some declared resources and return the report. Live state is not changed.
 
-    With `attribute` the providers are also asked who changed what, once for each resource that changed.
+    With `attribute` the providers are also asked for the likely actors, once for each resource that changed.
     """
     report = RunReport()
     wanted = list(addresses) if addresses is not None else list(preparer.fleet.graph.addresses)
@@ -181,7 +181,7 @@ async def check_resources(
 
 
 class Checker:
-    """Checks resolved resources and records the results."""
+    """Component that checks resolved resources and records the results."""
 
     def __init__(  # noqa: PLR0913, PLR0917 - everything it looks through
         self,
@@ -210,7 +210,7 @@ class Checker:
         return await self._looker.world.reader(connection)
 
     async def is_mass_drift(self, checks: Sequence[CheckResult], foreseen: Foreseen) -> bool:
-        """Return True if these are mass drift, with all that is known of the other resources."""
+        """Return True if these checks are mass drift, together with the foreseen verdicts of other resources."""
         sizes = await self._store.count_resources()
         return await self._governor.mass_drift(checks, foreseen, sizes, self._clock.now()) is not None
 
@@ -223,11 +223,12 @@ class Checker:
         fresh: bool = False,
         meet: Callable[[Sequence[CheckResult]], Awaitable[Foreseen]] | None = None,
     ) -> list[CheckResult]:
-        """Check many, batch by batch; the results of a batch are recorded in one transaction before the next begins.
+        """Check many resources, batch by batch, and return the results.
 
-        A check that asks for a write is recorded last, when the limits of the fleet have said what becomes of it. With
-        `fresh` everything is read and compared, even what has not changed. `meet` is told what was found before the
-        limits are asked, may wait for others, and returns what else counts as drift of this run.
+        The results of a batch are recorded in one transaction before the next batch begins. A check whose decision is a
+        write is recorded last, after the limits of the fleet have been applied. With `fresh` every resource is read and
+        compared, even if it has not changed. `meet` receives the results before the limits apply. It may wait for other
+        groups, and it returns the foreseen verdicts that also count as drift of this run.
         """
         checks = await self._check(prepared, progress, record=record, fresh=fresh)
         return await self._held_back(checks, await meet(checks) if meet is not None else {}, record=record)
@@ -235,7 +236,7 @@ class Checker:
     async def check_in_turn(
         self, turns: AsyncIterable[Sequence[ResolvedResource]], progress: Progress | None = None, *, record: bool = True
     ) -> list[CheckResult]:
-        """Check several parts of a fleet, one after the other, under limits that see them as a whole."""
+        """Check several parts of a fleet in sequence, and apply the limits to all of them together."""
         checks = [one async for part in turns for one in await self._check(part, progress, record=record, fresh=False)]
         return await self._held_back(checks, {}, record=record)
 
@@ -288,7 +289,7 @@ class Checker:
             elif (
                 is_known[place]
                 and isinstance(observation.reading, Found)
-                and item.declaration.address not in overrides.acceptances  # which count at every check
+                and item.declaration.address not in overrides.acceptances  # acceptances count at every check
                 and evaluate.is_unchanged(item, item.state, observation)
             ):
                 tags = observation.reading
@@ -309,10 +310,10 @@ class Checker:
     async def _in_old_version(
         self, item: ResolvedResource, reading: ReadResult | Unchanged
     ) -> tuple[ResolvedResource, Found] | None:
-        """Read a resource once more in the API version that its baseline was learnt in, where that is another one.
+        """Read a resource again in the API version of its baseline, or return None if that version does not differ.
 
-        Another version shows other fields, so everything would drift at once. A version that the service does not
-        speak any more tells nothing. Then only the declaration is left to compare with.
+        Another version shows other fields, so every resource would seem to drift at once. If the service no longer
+        supports the old version, the result is also None. Then only the declaration is left to compare with.
         """
         if evaluate.outdated(item, reading) is None:
             return None
@@ -328,7 +329,7 @@ class Checker:
         evidence: Evidence,
         first: tuple[ResolvedResource, ReadResult | Unchanged] | None,
     ) -> Evaluation:
-        """Evaluate one resource; one that cannot be dealt with is unknown, and stops no other."""
+        """Evaluate one resource. A resource whose evaluation fails is unknown and does not stop the others."""
         if isinstance(seen.reading, Unchanged):
             return evaluate.repeat_last(item, evidence.now, seen.reading)
         try:
@@ -348,7 +349,7 @@ class Checker:
         return evaluation
 
     async def _with_provider(self, item: ResolvedResource, evidence: Evidence) -> Evidence:
-        """Add what the provider can tell of the writers and the habits of its platform."""
+        """Return the evidence with the provider's functions for writer names and platform changes."""
         address = item.declaration.address
         reader = await self._looker.world.reader(address.connection)
         habits = partial(reader.platform_changes, address.kind) if isinstance(reader, SupportsPlatformChanges) else None
@@ -380,16 +381,16 @@ class Checker:
     # -- limit
 
     async def paused(self, address: Address) -> str | None:
-        """Return who paused a resource, and why, or None."""
+        """Return the author and reason of the pause of a resource, or None."""
         return paused_by(address, await self._store.pauses(), self._clock.now())
 
     async def stopped(self, checked: CheckResult, write_reason: WriteReason | None = None) -> str | None:
-        """Return what holds back a write in the moment before it is sent: a pause, or a window for its motive."""
+        """Return the pause or window that holds a write with this reason right before it is sent, or None."""
         write_reason = write_reason or _write_reason(checked)
         return await self._governor.stopped(checked.address, write_reason, self._clock.now())
 
     async def limited(self, checked: CheckResult) -> CheckResult:
-        """Hold back a decision that a person made, such as a deletion, where a pause, a window or a budget says so."""
+        """Hold a decision that a person made, such as a deletion, if a pause, a window or a budget requires it."""
         paused = await self.paused(checked.address)
         if paused is not None:
             return replace(checked, decision=hold(checked.decision, Reason("paused", paused)))
@@ -402,7 +403,7 @@ class Checker:
     async def _held_back(
         self, checks: list[CheckResult], foreseen: Mapping[Address, Verdict], *, record: bool
     ) -> list[CheckResult]:
-        """Hold back what mass drift or an empty budget stops; only what is left of a decision then is recorded."""
+        """Hold the writes that mass drift or an empty budget stops, and record only the limited decisions."""
         if not any(checked.decision.action.is_write for checked in checks):
             return checks
         from holdfast.reconcile import conditions  # noqa: PLC0415 - only where something is to be written
@@ -428,7 +429,7 @@ class Checker:
     async def _recorded(
         self, checks: Sequence[CheckResult], chosen: Callable[[CheckResult], bool], events: Sequence[AuditEvent] = ()
     ) -> list[CheckResult]:
-        """Record some of the checks, batch by batch; return all of them, in the same order."""
+        """Record the chosen checks, batch by batch, and return all checks in the same order."""
         places = [place for place, checked in enumerate(checks) if chosen(checked)]
         recorded = list(checks)
         for start in range(0, len(places), BATCH):
@@ -439,7 +440,7 @@ class Checker:
         return recorded
 
     async def record(self, checks: Sequence[CheckResult], events: Sequence[AuditEvent] = ()) -> list[CheckResult]:
-        """Record checks in one transaction; return them with the other writers of new contention named."""
+        """Record checks in one transaction and return them with the other writers of new contention."""
         contended = [self._named(checked) for checked in checks if checked.new_contentions]
         named = {checked.address: checked for checked in await asyncio.gather(*contended)}
         checks = [named.get(checked.address, checked) for checked in checks] if named else list(checks)
@@ -470,7 +471,7 @@ class Checker:
         return replace(checked, likely_actors=await attribution.other_writers(self._looker.world, checked.evaluation))
 
     async def attributed(self, checks: Sequence[CheckResult]) -> list[CheckResult]:
-        """Return the checks with who may have changed what; asks the provider once about each that drifted."""
+        """Return the checks with their likely actors. The provider is asked once about each drifted resource."""
         unnamed = [checked for checked in checks if checked.verdict.status in MOVED and not checked.likely_actors]
         if not unnamed:
             return list(checks)
@@ -482,7 +483,7 @@ class Checker:
 
 
 def _digested(item: ResolvedResource, reading: ReadResult | Unchanged) -> Observation:
-    """Return a reading with the digest of its document; one that has no digest is unreadable."""
+    """Return a reading with the digest of its document. A document that cannot be hashed is unreadable."""
     try:
         return evaluate.observe_digest(item, reading)
     except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
@@ -490,7 +491,7 @@ def _digested(item: ResolvedResource, reading: ReadResult | Unchanged) -> Observ
 
 
 def _write_reason(checked: CheckResult) -> WriteReason:
-    """Return what a write is for; a deletion is asked for, whatever the live state is."""
+    """Return the reason of a write. A deletion is always intended, whatever the live state is."""
     from holdfast.policy import write_reasons  # noqa: PLC0415 - only where something is written
 
     is_deletion = checked.decision.action is Action.DELETE

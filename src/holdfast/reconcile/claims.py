@@ -1,8 +1,8 @@
-"""Claims of one worker: taken late, renewed while their writes wait, and made sure of right before every send.
+"""Claims of one worker: taken late, renewed while their writes wait, and confirmed right before every send.
 
-A claim runs out after some minutes, so that the work of a killed worker is taken over. A worker that only waits (for a
-rate limit, a retry, an operation) must not lose its claims meanwhile, and a worker that was stopped and woken must
-notice that it did. The store decides: whoever has the newest fence is the writer.
+A claim expires after some minutes, so that another worker takes over the work of a killed worker. A worker that only
+waits (for a rate limit, a retry, an operation) must not lose its claims. A worker that was suspended and resumed must
+notice that it lost them. The store decides: the worker with the newest fence is the writer.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ _RENEW_SECONDS: Final = CLAIM_SECONDS / 3
 
 @dataclass(slots=True)
 class Keeper:
-    """Takes claims and keeps them."""
+    """Component that takes claims and renews them."""
 
     store: Store
     clock: Clock
     owner: str
-    wait: Callable[[float], Awaitable[None]] = asyncio.sleep  # beside the writes, so it must not move a fake clock
+    wait: Callable[[float], Awaitable[None]] = asyncio.sleep  # runs beside the writes, so it must not move a fake clock
     _kept: dict[Address, Claim] = field(default_factory=dict)
     _task: asyncio.Task[None] | None = None
 
     async def claim(self, address: Address) -> Claim | None:
-        """Take the right to write a resource, or return None if another worker has it."""
+        """Claim a resource for writing and return the claim, or None if another worker holds it."""
         now = self.clock.now()
         return await self.store.claim(address, self.owner, now, now + CLAIM_SECONDS)
 
     @asynccontextmanager
     async def keeping(self, claim: Claim) -> AsyncIterator[None]:
-        """Renew a claim in the background as long as this lasts; who keeps it gives it back."""
+        """Renew a claim in the background while the context is open. The caller releases the claim."""
         self._kept[claim.address] = claim
         if self._task is None:
             self._task = asyncio.create_task(self._renew_all(), name="renew claims")
@@ -54,17 +54,17 @@ class Keeper:
                 self._task = None
 
     async def commit(self, transaction: Transaction, claim: Claim) -> None:
-        """Commit facts together with the renewal of the claim they rely on; raise ClaimLost if it is not ours."""
+        """Commit facts together with the renewal of their claim, or raise ClaimLost if the claim is not ours."""
         asked = self.clock.now()
         transaction.writes.renewed.append(replace(claim, until=asked + CLAIM_SECONDS))
         await self.store.commit(transaction)
-        if abs(self.clock.now() - asked) >= _RENEW_SECONDS:  # the process was stopped meanwhile
+        if abs(self.clock.now() - asked) >= _RENEW_SECONDS:  # the process was suspended during the commit
             await self.ensure(claim)
 
     async def ensure(self, claim: Claim) -> None:
-        """Make sure, right before a send, that a claim is still ours; raise ClaimLost if it is not.
+        """Renew a claim right before a send, or raise ClaimLost if it is no longer ours.
 
-        If the process was stopped while it asked, it asks again: an old answer is worth nothing.
+        If the process was suspended during the renewal, it renews again because the answer may be outdated.
         """
         while True:
             asked = self.clock.now()

@@ -1,4 +1,4 @@
-"""Time, as something that can be replaced."""
+"""A clock that tests can replace."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Where the engine gets its time from, and how it waits."""
+    """Source of time and of waits for the engine."""
 
     def now(self) -> float:
         """Return seconds since the epoch."""
 
     def monotonic(self) -> float:
-        """Return seconds since some moment; it never goes back, whatever becomes of the machine's clock."""
+        """Return seconds since a fixed moment. The value never decreases, even if the system clock is changed."""
 
     async def sleep(self, seconds: float) -> None:
-        """Wait."""
+        """Wait for a number of seconds."""
 
 
 class SystemClock:
-    """The machine's clock."""
+    """The clock of the machine."""
 
     def now(self) -> float:
         """Return seconds since the epoch."""
         return time.time()
 
     def monotonic(self) -> float:
-        """Return seconds since the machine started, or thereabouts."""
+        """Return seconds since a fixed moment, usually the start of the machine."""
         return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:
-        """Wait."""
+        """Wait for a number of seconds."""
         await asyncio.sleep(seconds)

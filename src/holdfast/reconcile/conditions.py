@@ -1,4 +1,4 @@
-"""What a check says to programs: Progressing, Available, Drifted, Fresh, Conflict."""
+"""Conditions of a resource for programs: Progressing, Available, Drifted, Fresh, Conflict."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ConditionOutcome:
-    """What a check or a write came to."""
+    """Outcome of a check or a write, from which the conditions are derived."""
 
     generation: int
     verdict: Verdict
@@ -28,7 +28,7 @@ class ConditionOutcome:
 
 
 def after(before: Iterable[Condition], outcome: ConditionOutcome) -> tuple[Condition, ...]:
-    """Return the conditions as they stand now; Conflict is among them once there has been contention."""
+    """Return the current conditions. Conflict is included once there has been contention."""
     known = {condition.type: condition for condition in before}
     fought = _conflict(outcome.inputs)
     told = _told(outcome)
@@ -39,7 +39,7 @@ def after(before: Iterable[Condition], outcome: ConditionOutcome) -> tuple[Condi
 
 
 def undeclared(before: Iterable[Condition], generation: int, at: float, message: str) -> tuple[Condition, ...]:
-    """Return the conditions of a resource that is declared nowhere any more: nothing is known of it."""
+    """Return the conditions of a resource that is no longer declared. Its state is unknown."""
     known = {condition.type: condition for condition in before}
     told = {
         ConditionType.PROGRESSING: Truth.FALSE,
@@ -106,7 +106,7 @@ def _camel(text: str) -> str:
 
 
 def limit(checked: CheckResult, allowed: Allowed) -> CheckResult:
-    """Return a check with what the limits of the fleet left of its decision."""
+    """Return a check with its decision after the limits of the fleet, and with the conditions that follow."""
     if allowed.decision is checked.decision:
         return replace(checked, charges=allowed.charges) if allowed.charges else checked
     state = checked.state
@@ -116,6 +116,6 @@ def limit(checked: CheckResult, allowed: Allowed) -> CheckResult:
 
 
 def is_news(checked: CheckResult) -> bool:
-    """Return True if a check says anything that was not known of the resource."""
+    """Return True if a check changed the conditions of the resource."""
     before = checked.prepared.state
     return before is None or before.observed.conditions != checked.state.observed.conditions

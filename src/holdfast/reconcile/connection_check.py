@@ -1,4 +1,4 @@
-"""Asking a connection whether it answers: a cheap read that fails if the address, token or permission is wrong."""
+"""Connection check: a cheap read that fails if the address, token or permission is wrong."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from holdfast.providers.protocol import Kind, Reader, ReadFailed, SupportsAccoun
 from holdfast.reconcile.connections import Connections
 from holdfast.store.state import ResourceState
 
-MOST: Final = 100  # resources that are considered to be asked for
+MOST: Final = 100  # resources that are considered for the read
 SECONDS: Final = 30.0
 NOBODY: Final = "holdfast-doctor-asks-for-what-is-not-there"
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What was asked, and why it was not answered; an empty `trouble` means that it was."""
+    """The question to a connection, and why it failed. An empty `trouble` means that it succeeded."""
 
     question: str
     trouble: str = ""
@@ -30,7 +30,7 @@ class Answer:
 async def ask(
     world: Connections, connection: str, declared: Sequence[Declaration], states: Mapping[Address, ResourceState]
 ) -> Answer:
-    """Ask a connection for one thing of each declared kind, or of any kind where nothing is declared."""
+    """Read one resource of each declared kind, or of any kind if nothing is declared, and return the answer."""
     reader = await world.reader(connection)
     answer = Answer("opened; it has no kind to ask for")
     try:
@@ -51,7 +51,7 @@ async def ask(
 
 
 def _targets(declared: Sequence[Declaration], states: Mapping[Address, ResourceState]) -> dict[str, Target]:
-    """Return a resource of each kind that is known to be there."""
+    """Return one resource of each kind that is known to exist."""
     out: dict[str, Target] = {}
     for each in declared:
         address, state = each.address, states.get(each.address)
@@ -67,7 +67,7 @@ async def _asked(reader: Reader, kind: Kind, known: Target | None) -> Answer:
         async for _ in reader.list(kind.name):
             break
         return Answer(f"asked for a list of {kind.name}")
-    # An id that nobody has: "there is no such thing" is an answer too, and one that only the right service gives.
+    # The id does not exist. "Not found" is also an answer, because only the right service gives it.
     reading = await reader.read(known or Target(kind.name, NOBODY, NOBODY, {}))
     return Answer(f"asked for a {kind.name}", _why(reading) if isinstance(reading, ReadFailure) else "")
 

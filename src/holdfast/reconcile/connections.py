@@ -1,6 +1,6 @@
-"""Opening connections: readers for all, writers only for those who were given a WritableWorld.
+"""Open connections: readers for all callers, writers only for callers with WritableConnections.
 
-The type is the permission. Checking is written against World, which has no writers and no way to them.
+The type is the permission. Checks depend on Connections, which has no writers and no way to open one.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from holdfast.reconcile.rate_limit import RateLimiter, RateLimits
 
 @dataclass(slots=True)
 class Connections:
-    """Readers by connection, opened when first asked for and closed together."""
+    """Readers by connection, opened at their first use and closed together."""
 
     connections: Mapping[str, Connection]
     providers: Mapping[str, Provider]
     limits: Mapping[str, RateLimits]
     clock: Clock
-    known: KnownSecrets = field(default_factory=KnownSecrets)  # what must not be seen of what is read here
+    known: KnownSecrets = field(default_factory=KnownSecrets)  # secrets to hide in every read result
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
-    _opening: dict[str, asyncio.Lock] = field(default_factory=dict)  # two that ask at once must not open two sessions
+    _opening: dict[str, asyncio.Lock] = field(default_factory=dict)  # concurrent callers must not open two sessions
     _readers: dict[str, Reader] = field(default_factory=dict)
     _gates: dict[str, RateLimiter] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Take what the connections open up with for known: a service may repeat it."""
+        """Add the secrets of the connections to the known secrets, because a service may repeat them."""
         for connection in self.connections.values():
             self.known.add(*connection.secrets.values())
 
@@ -50,14 +50,14 @@ class Connections:
         return self.providers[self.connections[connection].provider]
 
     def gate(self, connection: str) -> RateLimiter:
-        """Return the one gate of a connection."""
+        """Return the single rate limiter of a connection."""
         gate = self._gates.get(connection)
         if gate is None:
             gate = self._gates[connection] = RateLimiter(self.limits.get(connection, RateLimits()), self.clock)
         return gate
 
     async def reader(self, connection: str) -> Reader:
-        """Return the one open reader of a connection."""
+        """Return the single open reader of a connection."""
         if connection not in self._readers:
             async with self._opening.setdefault(connection, asyncio.Lock()):
                 if connection not in self._readers:
@@ -69,12 +69,12 @@ class Connections:
 
 @dataclass(slots=True)
 class WritableConnections(Connections):
-    """A World that may be changed."""
+    """Connections with writers."""
 
     _writers: dict[str, Writer] = field(default_factory=dict)
 
     async def writer(self, connection: str) -> Writer:
-        """Return the one open writer of a connection."""
+        """Return the single open writer of a connection."""
         if connection not in self._writers:
             async with self._opening.setdefault(connection, asyncio.Lock()):
                 if connection not in self._writers:

@@ -1,4 +1,4 @@
-"""The situation of a resource: all that a decision depends on besides the verdict, from settings, rules and memory."""
+"""Inputs of a decision other than the verdict, derived from the settings, the rules and the stored state."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _LIFTING: Final = ("onImmutable", "recreate", "resyncPeriod")
 
 
 def inputs_of(evaluation: Evaluation) -> DecisionInputs:
-    """Return everything that a decision depends on beside the verdict, as far as the check tells."""
+    """Return the inputs of a decision other than the verdict, as far as the check knows them."""
     item, state, settings = evaluation.resource, evaluation.before, evaluation.resource.settings
     reading, applied = evaluation.observation.reading, state.applied.document
     mode = settings.reconcile_mode
     is_withheld = isinstance(reading, ReadFailure) and reading.trouble is ReadError.WITHHELD
-    if is_withheld and mode is not ReconcileMode.OBSERVE:  # what nobody can see is sent without comparing
+    if is_withheld and mode is not ReconcileMode.OBSERVE:  # a withheld document is sent without a comparison
         mode = ReconcileMode.PUT_ONLY
     handling = Handling(
         item.declaration.policy,
@@ -40,7 +40,7 @@ def inputs_of(evaluation: Evaluation) -> DecisionInputs:
         mode=mode,
     )
     is_edited = state.declared.document != item.desired_digest or _is_set_otherwise(evaluation)
-    is_new = applied != item.desired_digest  # a write that failed was to bring this about
+    is_new = applied != item.desired_digest  # a failed write was meant to apply this document
     record = WriteRecord(
         applied=applied is not None and not evaluation.known.invalid,
         edited=applied is not None and is_new,
@@ -73,9 +73,10 @@ def _path_facts(evaluation: Evaluation) -> PathFacts:
 
 
 def _is_set_otherwise(evaluation: Evaluation) -> bool:
-    """Return True if a setting that may lift a block is another one than when it was blocked: it was told to set it.
+    """Return True if a setting that may lift a block has changed since the block.
 
-    A built-in value is nobody's setting: `watch` has another period than `plan` where nothing sets one.
+    The message of a block asks a person to change such a setting. A change from one built-in value to another does not
+    count, because `watch` and `plan` have different built-in periods.
     """
     before, now = evaluation.before.declared.options, evaluation.resource.options
     return any(
@@ -90,7 +91,7 @@ def _is_built_in(option: Mapping[str, Json]) -> bool:
 
 
 def _has_baseline_only(finding: Finding) -> bool:
-    """Tell whether a value is not declared but known; a fingerprint is not a value that could be sent."""
+    """Return True if a value is only in the baseline. A fingerprint does not count because it cannot be sent."""
     value = finding.baseline
     return finding.desired is ABSENT and value is not ABSENT and not is_fingerprint(value)
 
@@ -100,12 +101,12 @@ def _is_fixed(finding: Finding, tree: RuleTree) -> bool:
 
 
 def _is_in_list(finding: Finding, desired: Json) -> bool:
-    """Tell whether a finding is an element, or inside one, of a list that the declaration has."""
+    """Return True if a finding is an element of a declared list, or inside such an element."""
     place = next((place for place, step in enumerate(finding.path) if not isinstance(step, str)), None)
     return place is not None and isinstance(paths.resolve(desired, finding.path[:place]), list)
 
 
 def _is_in_whole_map(finding: Finding, desired: Json, tree: RuleTree) -> bool:
-    """Tell whether a finding is an entry of a declared map whose rules say that it is declared as a whole."""
+    """Return True if a finding is an entry of a declared map that the rules treat as declared as a whole."""
     rule = known_differences.node_at(tree, finding.path[:-1]).map_rule if finding.path else None
     return rule is not None and rule.whole and isinstance(paths.resolve(desired, finding.path[:-1]), dict)

@@ -1,8 +1,9 @@
-"""One line for every decision and every write, through the standard `logging`, logger `holdfast.reconcile`.
+"""One log line for every decision and every write, through the standard `logging`, logger `holdfast.reconcile`.
 
-Each names the fields that caused it, with their class and both values, so that a comparison that is wrong can be told
-from a world that moved. What stands in a finding is redacted already; here it is only cut short. The same facts are in
-the store, as decisions and events; the log is for whoever collects logs. `extra` carries them as data.
+Each line names the fields that caused the decision, with their class and both values, so that a reader can distinguish
+a wrong comparison from a change of live state. The values in a finding are already redacted. This module only shortens
+them. The store has the same facts as decisions and events. The log is for log collectors, and `extra` carries the facts
+as data.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ LOG: Final = logging.getLogger("holdfast.reconcile")
 LONGEST_VALUE: Final = 60  # characters
 MOST_FIELDS: Final = 20
 
-logging.getLogger("holdfast").addHandler(logging.NullHandler())  # silent unless somebody listens
+logging.getLogger("holdfast").addHandler(logging.NullHandler())  # silent unless the application configures logging
 
 
 def decided(checked: Wanting) -> None:
-    """Say what was decided, and because of which fields; that nothing is to be done is said at a lower level."""
+    """Log a decision and the fields that caused it. A decision to do nothing is logged at a lower level."""
     decision = checked.decision
     level = logging.DEBUG if decision.action is Action.NONE else logging.INFO
     if not LOG.isEnabledFor(level):
@@ -49,7 +50,7 @@ def decided(checked: Wanting) -> None:
 
 
 def ended(checked: Wanting, stuck: Sequence[str], side_effects: Sequence[str], kept: Sequence[str] = ()) -> None:
-    """Say what a write came to: what did not take, what moved besides, and what stayed though it was to go."""
+    """Log the result of a write: ineffective paths, side effects, and undeclared paths that the service keeps."""
     facts = {"address": str(checked.address), "ineffective": list(stuck), "side_effects": list(side_effects)}
     if stuck:
         text = "%s: ineffective write, %s did not take"
@@ -65,7 +66,7 @@ def ended(checked: Wanting, stuck: Sequence[str], side_effects: Sequence[str], k
 
 
 def shortened(checked: Wanting, paths_: Sequence[str]) -> None:
-    """Say which values of the service's are too large to keep: they are watched by a digest, and cannot be shown."""
+    """Log the live values that are too large to store. They are compared by digest and cannot be shown."""
     if paths_:
         facts = {"address": str(checked.address), "digested": list(paths_)}
         text = "%s: too large to keep, watched by a digest: %s"
@@ -73,7 +74,7 @@ def shortened(checked: Wanting, paths_: Sequence[str]) -> None:
 
 
 def _say(level: int, text: str, *said: object, facts: Mapping[str, Json]) -> None:
-    """Log one line, whatever line breaks and controls the keys and values of a service hold."""
+    """Log one line, with the line breaks and control characters of live keys and values escaped."""
     LOG.log(level, "%s", escape.in_a_line(text % said), extra={"holdfast": facts})
 
 

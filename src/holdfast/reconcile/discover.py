@@ -1,8 +1,8 @@
-"""Discovering: what is live and declared nowhere, by connection and kind. It only looks, and keeps nothing.
+"""Discovery of live resources without a declaration, by connection and kind. It only reads and stores nothing.
 
-Coverage counts only what was really listed: a kind that cannot be listed is named as such, and one whose list failed
-has failed; neither is ever shown as covered. A live thing counts as declared if some declaration is known to mean it:
-by the id in the store, by the id or filter it is imported by, or by reading what the declaration identifies.
+Coverage counts only kinds that were listed. A kind that cannot be listed is reported as not listed, and a kind whose
+list failed is reported as failed. Neither is ever shown as covered. A live resource counts as declared if a declaration
+is known to refer to it: by the id in the store, by the id or filter of an import, or by a read of the declaration.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from holdfast.reconcile.retry import RETRIED
 
 
 class Listing(StrEnum):
-    """What came of listing a kind."""
+    """Outcome of listing a kind."""
 
     LISTED = "listed"
     NOT_LISTED = "not listed"  # the provider has no way to list it
-    FAILED = "failed"  # it could not be listed now, or not be told what of it is declared
+    FAILED = "failed"  # the list failed, or it is unknown which resources are declared
 
 
 @dataclass(frozen=True, slots=True)
 class Stranger:
-    """A live thing that is declared nowhere."""
+    """A live resource without a declaration."""
 
     id: str
     raw: bytes = field(default=b"", repr=False)
@@ -43,7 +43,7 @@ class Stranger:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """One kind of one connection."""
+    """Result of the survey of one kind of one connection."""
 
     connection: str
     provider: str
@@ -55,20 +55,20 @@ class Survey:
 
     @property
     def declared(self) -> int:
-        """How many of the live things are declared."""
+        """The number of live resources that are declared."""
         return self.live - len(self.strangers)
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How much of what is live is declared, over the kinds that were listed."""
+    """Share of the live resources that are declared, over the kinds that were listed."""
 
     live: int
     declared: int
 
     @property
     def share(self) -> float | None:
-        """The declared part; None where nothing is live."""
+        """The declared share, or None if no resource is live."""
         return self.declared / self.live if self.live else None
 
     def __str__(self) -> str:
@@ -78,14 +78,14 @@ class Coverage:
 
 
 def coverage(surveys: Iterable[Survey]) -> Coverage:
-    """Add up the kinds that were listed, and no others."""
+    """Return the coverage over the kinds that were listed, and no others."""
     listed = [survey for survey in surveys if survey.listing is Listing.LISTED]
     return Coverage(sum(each.live for each in listed), sum(each.declared for each in listed))
 
 
 @dataclass(frozen=True, slots=True)
 class Drafted:
-    """A live thing with the manifest that would import it, or with why there is none."""
+    """A live resource with the manifest that imports it, or with the reason why there is none."""
 
     kind: str
     id: str
@@ -97,7 +97,7 @@ class Drafted:
 
 @dataclass(slots=True)
 class _Placed:
-    """Which ids of a connection are declared, by pool, and in which pools that is not known for sure."""
+    """Declared ids of a connection by pool, and the pools in which they are not known for sure."""
 
     ids: dict[str, set[str]] = field(default_factory=dict)
     doubts: dict[str, str] = field(default_factory=dict)
@@ -111,14 +111,14 @@ class _Placed:
 
 @dataclass(slots=True)
 class Discoverer:
-    """Lists the world and compares it with what is declared."""
+    """Component that lists live resources and compares them with the declarations."""
 
     preparer: ResourceResolver
     looker: Observer
-    keeps_raw: bool = False  # keep the bytes of strangers, for drafting
+    keeps_raw: bool = False  # keep the raw bytes of undeclared resources, for drafts
 
     async def survey(self, connection: str, wanted: Callable[[str], bool] = lambda _kind: True) -> list[Survey]:
-        """Survey the kinds of a connection, in order of their names."""
+        """Return a survey of each kind of a connection, in the order of their names."""
         reader = await self.preparer.world.reader(connection)
         kinds = [reader.kinds[name] for name in sorted(reader.kinds) if wanted(name)]
         placed = await self._placed(connection, reader, {_pool(kind) for kind in kinds if _can_list(kind)})
@@ -141,7 +141,10 @@ class Discoverer:
         return Survey(connection, provider, kind.name, Listing.LISTED, "", len(items), kept)
 
     async def _list(self, connection: str, reader: Reader, kind: str) -> Sequence[Listed] | ReadFailure:
-        """List a kind through its connection's gate, patient with passing troubles; half a list is none."""
+        """List a kind through the rate limiter of its connection, or return the failure.
+
+        Transient failures are retried. A partial list counts as a failure.
+        """
         gate, looker = self.preparer.world.gate(connection), self.looker
         attempt = 0
         while True:
@@ -159,7 +162,7 @@ class Discoverer:
                 delay = looker.patience.delay(attempt, failure.retry_after_seconds, looker.random01)
                 await looker.clock.sleep(delay)
 
-    # -- which live things the declarations mean
+    # -- live resources that the declarations refer to
 
     async def _placed(self, connection: str, reader: Reader, pools: set[str]) -> _Placed:
         placed = _Placed()
@@ -184,7 +187,10 @@ class Discoverer:
         return placed
 
     async def _find(self, reader: Reader, declaration: Declaration, placed: _Placed) -> None:
-        """Place a declaration that imports by a filter; two matches are the user's to sort out, and none is new."""
+        """Add the ids that match the import filter of a declaration.
+
+        Several matches are left to the user. No match means that the resource is new.
+        """
         address, wanted = declaration.address, declaration.import_from
         pool = _pool_of(reader, address.kind)
         try:
@@ -197,7 +203,10 @@ class Discoverer:
             placed.add(pool, *found)
 
     async def _read(self, reader: Reader, addresses: Sequence[Address], placed: _Placed) -> None:
-        """Place declarations that were never applied, by reading what they identify; what waits is not there yet."""
+        """Add the ids of declarations that were never applied, by reading the resources that they identify.
+
+        A declaration that waits for a dependency has no live resource yet.
+        """
         ready, _waiting = await self.preparer.prepare(addresses)
         readings = await self.looker.read_all(ready, {}, [False] * len(ready))
         for item, reading in zip(ready, readings, strict=True):
@@ -214,7 +223,7 @@ class Discoverer:
     # -- drafting manifests
 
     async def drafts(self, survey: Survey, policy: ManagementPolicy) -> list[Drafted]:
-        """Draft a manifest for every stranger of a survey."""
+        """Return a drafted manifest for every undeclared resource of a survey."""
         reader = await self.preparer.world.reader(survey.connection)
         kind = reader.kinds[survey.kind]
         declared = self.preparer.fleet.declarations
@@ -239,7 +248,7 @@ class Discoverer:
         return [*own, *kind.profiles]
 
     async def _document(self, reader: Reader, survey: Survey, kind: Kind, stranger: Stranger) -> Json:
-        """Return a stranger's document: the listed one where a list brings what a read would, else by reading it."""
+        """Return the document of an undeclared resource, from the list if it equals a read, else from a read."""
         if kind.lists:
             try:
                 return reader.parse(kind.name, stranger.raw)
@@ -261,7 +270,7 @@ def _can_list(kind: Kind) -> bool:
 
 
 def _pool(kind: Kind) -> str:
-    """Return what tells the ids of a kind from others: a pool cannot be taken for a kind of the same name."""
+    """Return the scope in which the ids of a kind are unique. A pool never collides with a kind of the same name."""
     return f"pool {kind.pool}" if kind.pool else f"kind {kind.name}"
 
 

@@ -1,6 +1,7 @@
-"""Values for outsiders: whatever a finding holds, as JSON of a bounded size that any reader can take.
+"""Values for display: any value of a finding as JSON of a bounded size that every JSON reader accepts.
 
-Secrets are fingerprints long before they come here; this is about size, and about what JSON and UTF-8 cannot carry.
+Secrets are replaced by fingerprints before they reach this module. It only handles size, and values that JSON and UTF-8
+cannot represent.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from holdfast.model.json import Json
 
 
 def text(value: Json) -> str:
-    """Write a value as JSON on one line; what JSON or UTF-8 cannot carry is replaced, never an error."""
+    """Return a value as JSON on one line. Values that JSON or UTF-8 cannot represent are replaced, never an error."""
     if value is ABSENT:
         return "(absent)"
     if isinstance(value, Digest):
@@ -23,7 +24,7 @@ def text(value: Json) -> str:
 
 
 def bounded(value: Json, longest: int) -> Json:
-    """Return a value as it is, or the beginning of its text if that is longer than so many characters."""
+    """Return a value unchanged, or the beginning of its text if the text has more than `longest` characters."""
     if isinstance(value, Digest):
         return {"digest": value.text}
     written = text(value)
@@ -33,12 +34,12 @@ def bounded(value: Json, longest: int) -> Json:
 
 
 def shortened(written: str, width: int) -> str:
-    """Cut a text to a width."""
+    """Return a text cut to a width."""
     return written if len(written) <= width else written[: width - 1] + "…"
 
 
 def utf8(written: str) -> str:
-    """Replace halves of surrogate pairs, which Python holds and UTF-8 does not."""
+    """Return a text without lone surrogates, because Python strings can hold them and UTF-8 cannot."""
     return written.encode("utf-8", "replace").decode()
 
 

@@ -1,8 +1,8 @@
-r"""Escaping: what comes from outside is made harmless, right before it is shown or logged. Pure.
+r"""Escaping of external text, right before it is shown or logged. Pure.
 
-Keys, ids and messages of services may hold escape sequences that move a cursor or rename a window, marks that turn text
-around, line breaks that forge a line of ours, and words that a CI system takes for a command. All of these are written
-as `\u001b` and the like, which is also how JSON writes them, so JSON stays JSON.
+Keys, ids and messages of services may hold escape sequences that move a cursor or rename a window, marks that reverse
+the text direction, line breaks that forge a line of ours, and words that a CI system reads as a command. All of these
+are written as escapes such as `\u001b`. JSON uses the same escapes, so JSON stays valid.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-# Controls (C0, DEL, C1), what is invisible or turns text around, other line breaks, halves of surrogate pairs.
+# Controls (C0, DEL, C1), invisible and direction marks, other line breaks, lone surrogates.
 _INVISIBLE: Final = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
     "\ufeff\ufff9-\ufffb\U000e0000-\U000e007f\ud800-\udfff"
@@ -23,12 +23,12 @@ _SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def in_a_line(text: str) -> str:
-    """Return a text as it may stand in one line of ours."""
+    """Return a text escaped for one line of output, with line breaks and tabs escaped as well."""
     return _without_commands(_IN_A_LINE.sub(_escape, text))
 
 
 def in_a_document(text: str) -> str:
-    """Return a text of several lines, each of which is one of ours."""
+    """Return a text of several lines escaped for output. Its line breaks are our own and stay."""
     return _without_commands(_IN_A_DOCUMENT.sub(_escape, text))
 
 

@@ -1,8 +1,8 @@
-"""Explaining: everything that is known about one resource and its findings, gathered from the store.
+"""Explanation of one resource and its findings, gathered from the store.
 
-Asks the world nothing. What is told of a finding is what a person needs in order to decide: what moved, since when, by
-which rule it counts, the most likely cause, what will be done about it and when, what holds that back, and how to
-silence it or to settle it.
+It makes no API calls. The explanation of a finding has the facts that a person needs to decide: the change, its
+start, the rule that makes it count, the most likely cause, the next action and its time, the reason of a hold, and the
+ways to suppress or resolve the finding.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from holdfast.store.protocol import Store
 from holdfast.store.records import DecisionRecord, FindingRecord
 from holdfast.store.state import Digest, ResourceState
 
-HISTORY = 50  # corrections of the resource that may bear on a cause
+HISTORY = 50  # corrections of the resource that may explain a cause
 
 
 @dataclass(frozen=True, slots=True)
 class ExplainedFinding:
-    """One finding with its story."""
+    """One finding with its cause, its onset and its quarantine."""
 
     record: FindingRecord
     cause: Explained
@@ -38,13 +38,13 @@ class ExplainedFinding:
 
     @property
     def path(self) -> str:
-        """Where it is."""
+        """The path of the finding."""
         return paths.format_path(self.record.finding.path)
 
 
 @dataclass(frozen=True, slots=True)
 class ExplainedRule:
-    """Which rule decides about a path, whether it differs or not."""
+    """The rule that applies to a path, whether the path differs or not."""
 
     path: str
     says: str  # compared, hidden, ...
@@ -53,20 +53,20 @@ class ExplainedRule:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """All there is to tell about one resource."""
+    """All known facts about one resource."""
 
     state: ResourceState
     findings: tuple[ExplainedFinding, ...] = ()
     known: Sequence[Mapping[str, Json]] = ()
     unresolved: Sequence[str] = ()
-    rule: ExplainedRule | None = None  # for the path that was asked about
+    rule: ExplainedRule | None = None  # for the requested path
     decision: DecisionRecord | None = None
-    outcome: Mapping[str, Json] | None = None  # what was concluded and decided, as kept
+    outcome: Mapping[str, Json] | None = None  # the stored verdict and decision
     corrections: Sequence[CorrectionRecord] = ()
 
 
 async def tell(store: Store, state: ResourceState, pattern: str | None) -> Story:
-    """Gather the story of a resource, or of one path of it."""
+    """Return the known facts about a resource, or about one of its paths."""
     address = state.address
     matcher = paths.parse_pattern(pattern) if pattern else None
     everything = await store.findings()
@@ -121,7 +121,7 @@ def _told(
 
 
 def _alike(finding: Finding, address: Address, everything: Mapping[Address, Sequence[FindingRecord]]) -> int:
-    """Count the other resources of the kind that show the very same."""
+    """Return the number of other resources of the kind with the same finding."""
     return sum(
         any(_is_same(each.finding, finding) for each in records)
         for other, records in everything.items()
@@ -138,7 +138,7 @@ def _is_same(one: Finding, other: Finding) -> bool:
 
 
 async def _rule_at(store: Store, state: ResourceState, path: str) -> ExplainedRule | None:
-    """Say which rule decides about a path, whether anything is found there or not."""
+    """Return the rule that applies to a path, with or without a finding there, or None if it is not known."""
     if state.applied.rules is None or "*" in path:
         return None
     wanted = [
@@ -154,7 +154,7 @@ async def _rule_at(store: Store, state: ResourceState, path: str) -> ExplainedRu
     tree = profiles.stack([profiles.build(each) for each in raw], None).tree(desired, observed)
     asked = paths.parse_path(path)
     nodes = [known_differences.node_at(tree, asked[:length]) for length in range(len(asked) + 1)]
-    node = next((each for each in nodes if each.hidden), nodes[-1])  # what hides a thing hides all below it
+    node = next((each for each in nodes if each.hidden), nodes[-1])  # a rule that hides a path hides all paths below it
     label = node.labels.get("class") or node.labels.get("comparator") or "compared unless a rule says otherwise"
     if node.hidden:
         says = f"hidden ({node.cls.value if node.cls else ''}): neither compared nor written"

@@ -1,7 +1,7 @@
-"""Surveying: looking at what a selector finds, and at parts, before anybody decides what these were made from.
+"""Scan of selected children and of parts that have no record yet, before their origin is decided.
 
-A selected child that we have no record of may be there already, made by somebody else; to take it for one of ours that
-is to be made would write over it, and stamp it as clean. So it is looked at first, and adopted by what it bears.
+A selected child without a record may already exist because another tool created it. Treating it as a child to create
+would overwrite it and stamp it as clean. The scan therefore reads it first, and it is adopted by its stamps.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from holdfast.rollouts.core.templates import Template
 from holdfast.rollouts.repository import RolloutRepository
 from holdfast.schema.document import raise_all
 
-Look = Callable[[Sequence[Declaration]], Awaitable[None]]  # looks at what is declared, and has the store remember it
+Look = Callable[[Sequence[Declaration]], Awaitable[None]]  # reads the declared resources and stores the result
 
 
 async def survey(
     repository: RolloutRepository, templates: Sequence[Template], around: Mapping[Address, Declaration], look: Look
 ) -> bool:
-    """Look at what was never written by us and has no record; return whether there was anything."""
+    """Check resources that have no record and were never written by Holdfast. Return True if there were any."""
     found = [address for each in templates for address in await _unrecorded(repository, each, around)]
     states = await repository.store.states(found) if found else {}
     new = {each for each in found if each not in states or states[each].applied.document is None}
@@ -53,7 +53,7 @@ async def _unrecorded(
 
 
 def fleet_of(base: ResourceSet, wanted: Sequence[Declaration], known: Iterable[Address]) -> ResourceSet:
-    """Return a fleet of these declarations; raise InputError for references that lead nowhere."""
+    """Return a resource set of these declarations. Raise InputError for references without a target."""
     graph, errors = dependency_graph.build(wanted, known)
     raise_all(errors)
     return replace(base, declarations={each.address: each for each in wanted}, graph=graph)

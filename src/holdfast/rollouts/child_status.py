@@ -1,7 +1,7 @@
-"""What the store saw of children: their stamps, whether they are there and well, and which predicates they break.
+"""Last known state of children: stamps, existence, readiness, and the predicates they break.
 
-Only what was read counts. A child that nobody could read breaks nothing and is not unwell; a list of offers that is
-empty says nothing.
+Only successful reads count. A child that could not be read breaks no predicate and is not unhealthy. An empty list of
+offers proves nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from holdfast.store.protocol import Store
 
 
 async def observed(store: Store, addresses: Sequence[Address]) -> dict[Address, Json]:
-    """Return what was last seen of resources that were there when they were last looked at."""
+    """Return the last observed documents of resources that existed at their last check."""
     states = await store.states(addresses) if addresses else {}
     there = {
         a: s.observed.document
@@ -42,14 +42,14 @@ async def observed(store: Store, addresses: Sequence[Address]) -> dict[Address, 
 
 @dataclass(frozen=True, slots=True)
 class SelectionScan:
-    """What was seen of resources: the stamps on those that are there, and which are not there."""
+    """Result of a selection scan: the stamps on resources that exist, and the resources that are absent."""
 
-    there: Mapping[Address, Mapping[str, Stamp]]  # one without a stamp has none, but is there
+    there: Mapping[Address, Mapping[str, Stamp]]  # a resource that exists without a stamp has an empty entry
     absent: Collection[Address]
 
 
 async def sighted(store: Store, group: TemplateGroup, addresses: Sequence[Address]) -> SelectionScan:
-    """Return what the store knows of resources; those that nobody could look at are neither there nor absent."""
+    """Return the stored state of resources. Resources that could not be read are neither present nor absent."""
     states = await store.states(addresses) if addresses else {}
     seen = await observed(store, list(states))
     there = {address for address, state in states.items() if state.applied.document is not None} | seen.keys()
@@ -64,7 +64,7 @@ async def sighted(store: Store, group: TemplateGroup, addresses: Sequence[Addres
 
 
 async def broken(store: Store, group: TemplateGroup) -> dict[Address, tuple[Breach, ...]]:
-    """Return which predicates of which owners each ready child certainly breaks."""
+    """Return the predicates, by owner, that each ready child certainly breaks."""
     asked = [owner for owner in group.owners if owner.template.checks.requirements]
     if not asked:
         return {}
@@ -82,7 +82,7 @@ async def broken(store: Store, group: TemplateGroup) -> dict[Address, tuple[Brea
 
 
 async def _dated(store: Store, found: Mapping[Address, tuple[Breach, ...]]) -> dict[Address, tuple[Breach, ...]]:
-    """Return breaches with the moment that what tells was read: the child, or the resource that shows the offers."""
+    """Return breaches with the time their evidence was read: the child, or the resource that lists the offers."""
     shown = {each.predicate.offer.resource for one in found.values() for each in one if each.predicate.offer}
     states = await store.states([*found, *shown]) if found else {}
     read_at = {address: state.schedule.good_at or 0.0 for address, state in states.items()}
@@ -105,7 +105,7 @@ async def _at(store: Store, offer: Supply) -> Json:
 
 
 async def gates(store: Store, group: TemplateGroup) -> dict[str, Health]:
-    """Return what the health gates of a rollout say now."""
+    """Return the current result of each health gate of a rollout."""
     out = {}
     for gate in group.template.rollout.gates:
         assert gate.predicate.offer is not None
@@ -116,7 +116,7 @@ async def gates(store: Store, group: TemplateGroup) -> dict[str, Health]:
 
 
 async def unready_parts(store: Store, group: TemplateGroup) -> list[Address]:
-    """Return the parts that are resources and were not seen to be as declared: no child is made with these."""
+    """Return the resource parts that are not confirmed in sync. No child is created with such a part."""
     wanted = [each.template.address for each in group.owners if each.template.address is not None]
     states = await store.states(wanted) if wanted else {}
     return [each for each in wanted if each not in states or states[each].observed.status is not Status.IN_SYNC]
@@ -124,14 +124,14 @@ async def unready_parts(store: Store, group: TemplateGroup) -> list[Address]:
 
 @dataclass(frozen=True, slots=True)
 class ChildCondition:
-    """How the children of a template group are, as last seen."""
+    """Last known condition of the children of a template group."""
 
     unwell: Collection[Address] = ()
     idle: Collection[Address] = ()
 
 
 async def condition(store: Store, group: TemplateGroup) -> ChildCondition:
-    """Return which children are gone or not ready any more, and which have nothing to do."""
+    """Return the children that are missing or no longer ready, and the children that are idle."""
     template = group.template
     unwell = set(await store.addresses_with_status(Status.MISSING)) & group.children.keys()
     if not template.checks.ready_when and not template.checks.idle_when:
@@ -148,7 +148,7 @@ def _all(documents: Mapping[Address, Json], rules: Sequence[Predicate]) -> Itera
 
 
 def is_ready(rules: Sequence[Predicate], document: Json) -> bool | None:
-    """Return True if a child serves: every rule holds; None if that is unknown."""
+    """Return True if every readiness rule holds for a child, or None if that is unknown."""
     verdicts = [each.holds(document) for each in rules]
     if False in verdicts:
         return False
@@ -159,7 +159,7 @@ FAILED: Final = frozenset({ActionOutcome.FAILED, ActionOutcome.TERMINAL, ActionO
 
 
 def well(report: RunReport) -> set[Address]:
-    """Return what a run left in sync: written and settled, or found so."""
+    """Return the resources that a run left in sync, because they were written and settled or needed no write."""
     fine = {each.address for each in report.checked if each.verdict.status is Status.IN_SYNC}
     for each in report.acted:
         status = each.checked.state.observed.status
@@ -171,13 +171,13 @@ def well(report: RunReport) -> set[Address]:
 
 
 def unwell(report: RunReport) -> dict[Address, str]:
-    """Return what a run could not do, and will not by trying alone, with the reason."""
+    """Return the resources that a run could not handle and that a retry alone will not fix, with the reason."""
     refused = {each.address: each for each in report.checked if each.decision.action is Action.BLOCK}
     out = {address: each.decision.reasons[0].message for address, each in refused.items()}
     return out | {each.checked.address: each.message for each in report.acted if each.result in FAILED}
 
 
 def serves(group: TemplateGroup, document: Json) -> bool:
-    """Return True if a child that is in sync is ready, too, by what its template asks for."""
+    """Return True if a child that is in sync also passes the readiness rules of its template."""
     rules = group.template.checks.ready_when
     return not rules or (document is not None and is_ready(rules, document) is True)

@@ -1,8 +1,9 @@
-"""Turns: how many slots are at work over all templates, in one versioned record that every process goes by.
+"""Concurrency budget: the number of active slots over all templates, in one versioned record shared by all processes.
 
-Whoever begins something writes it there in the very transaction that begins it, and is refused if somebody else did so
-since it was read. So the limit over all templates holds for any number of processes on one store. What is written there
-is never less than what is at work: it is lowered only by whoever saw everything that was written of a template before.
+A process that begins a step writes the record in the same transaction. The write is refused if another process changed
+the record since it was read. The limit over all templates therefore holds for any number of processes on one store.
+The recorded number is never lower than the number of active slots. Only a process that has read every earlier write of
+a template may lower it.
 """
 
 from __future__ import annotations
@@ -23,45 +24,46 @@ KEY: Final = "all"
 
 
 class ConcurrencyShare(NamedTuple):
-    """What one template has of it."""
+    """Share of one template in the concurrency budget."""
 
-    working: int = 0  # slots at work
-    slots: int = 0  # all that it has
-    moves: int = 0  # how often it was written
+    working: int = 0  # active slots
+    slots: int = 0  # all slots of the template
+    moves: int = 0  # number of writes
 
 
 @dataclass(frozen=True, slots=True)
 class ConcurrencyBudget:
-    """What all templates have, as read."""
+    """Shares of all templates, as read."""
 
     version: int = 0
     held: Mapping[str, ConcurrencyShare] = field(default_factory=dict)
 
     def left_for(self, name: str, at_once: Amount, sizes: Mapping[str, int]) -> int:
-        """Return how many slots a template may have at work: what the others leave of all there may be."""
+        """Return how many slots a template may have active: the limit minus the active slots of other templates."""
         return max(0, self.allowed(at_once, sizes) - sum(turn.working for each, turn in self._others(name)))
 
     def allowed(self, at_once: Amount, sizes: Mapping[str, int]) -> int:
-        """Return how many slots may be at work; a share is of all that are declared here or were ever rolled."""
+        """Return how many slots may be active. A percentage counts all slots declared here or ever rolled out."""
         known = {**{name: turn.slots for name, turn in self.held.items()}, **sizes}
         return rollout_limits.resolve_part(at_once, sum(known.values()))
 
     @property
     def working(self) -> int:
-        """How many slots are at work."""
+        """Number of active slots."""
         return sum(turn.working for turn in self.held.values())
 
     def _others(self, name: str) -> Iterable[tuple[str, ConcurrencyShare]]:
         return ((each, turn) for each, turn in self.held.items() if each != name)
 
     def of(self, name: str) -> ConcurrencyShare:
-        """Return what one template has."""
+        """Return the share of one template."""
         return self.held.get(name, ConcurrencyShare())
 
     def with_working(self, name: str, working: int, slots: int, *, is_begun: bool = False) -> VersionedRecord | None:
-        """Return what is to be written, or None if that is what there is.
+        """Return the record to write, or None if nothing changes.
 
-        What begins anything is written even if the number is the same: others of its template must not count without.
+        A step that begins work is written even if the number stays the same, because other processes that roll the
+        same template must notice it.
         """
         mine = self.of(name)
         if (mine.working, mine.slots) == (working, slots) and not is_begun:
@@ -70,14 +72,14 @@ class ConcurrencyBudget:
         return VersionedRecord(COLLECTION, KEY, {each: list(turn) for each, turn in after.items()}, self.version + 1)
 
     def text(self, allowed: int) -> str:
-        """Say who has the turns."""
+        """Return a sentence that lists the active slots by template."""
         working = {name: turn.working for name, turn in sorted(self.held.items()) if turn.working}
         told = ", ".join(f"{name} {number}" for name, number in working.items()) or "none"
         return f"{self.working} of {allowed} slots over all templates are at work: {told}"
 
 
 async def read(store: Store) -> ConcurrencyBudget:
-    """Return what is at work; a template that is forgotten has nothing."""
+    """Return the active slots by template. A template without a record has none."""
     record = await store.record(COLLECTION, KEY)
     if record is None:
         return ConcurrencyBudget()

@@ -1,8 +1,8 @@
-"""One exchange with Azure Resource Manager through the pipeline of azure-core. Raises for nothing the world does.
+"""One exchange with Azure Resource Manager through the pipeline of azure-core. Remote failures do not raise.
 
-The pipeline is Azure's own, with two of its policies left out on purpose: the one that retries, because it sleeps
-inside the call and repeats whatever carries a Retry-After, and the one that registers resource providers, because it
-waits without end. Patience is the engine's. Nor is anything logged here: bodies hold secrets.
+The pipeline is Azure's own, without two of its policies. The retry policy is left out because it sleeps inside the call
+and repeats every request whose answer carries a Retry-After. The policy that registers resource providers is left out
+because it waits without a limit. Retries belong to the engine. Nothing is logged here because bodies hold secrets.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _TRACED: Final = ("x-ms-request-id", "x-ms-correlation-request-id")
 
 
 class Client:
-    """Sends requests to Azure, and to no other host whatever an answer may say."""
+    """A sender of requests to Azure, and to no other host, even if an answer links to one."""
 
     def __init__(self, pipeline: Pipeline, account: Account, quota: Quota) -> None:
         self._pipeline = pipeline
@@ -53,11 +53,11 @@ class Client:
         self._host = urlsplit(account.base_url).netloc
 
     def url(self, ident: str, api_version: str) -> str:
-        """Return where a resource is asked for."""
+        """Return the URL of a resource."""
         return f"{self._account.base_url}{ids.url_path(ident)}?api-version={api_version}"
 
     def may_ask(self, url: str) -> bool:
-        """Return True if our token may be sent to where an answer points: the same host, or one of Azure's own."""
+        """Return True if our token may be sent to a linked URL: the same host, or a host of Azure itself."""
         parts = urlsplit(url)
         if parts.netloc == self._host:
             return parts.scheme == urlsplit(self._account.base_url).scheme
@@ -67,7 +67,7 @@ class Client:
     async def send(
         self, method: str, url: str, label: str, headers: Mapping[str, str] | None = None, body: bytes | None = None
     ) -> Answer | Lost:
-        """Send one request, once; `label` is how it is called in messages."""
+        """Send one request once and return the answer. Messages name the request by `label`."""
         given = {"Accept": "application/json", **(headers or {})}
         if body is not None:
             given["Content-Type"] = "application/json"
@@ -81,7 +81,7 @@ class Client:
     async def _exchanged(self, request: HttpRequest, url: str, label: str) -> Answer | Lost:
         try:
             response = await self._pipeline.send_request(request, **self._options(url))
-            data = response.content  # it is here already; read() raises for a body that is empty
+            data = response.content  # already loaded; read() raises for an empty body
         except ClientAuthenticationError as error:
             return Lost(ReadError.UNAUTHORISED, f"{label}: {credentials.failure(error, self._account)}")
         except (ServiceRequestTimeoutError, ServiceResponseTimeoutError, TimeoutError):
@@ -97,12 +97,12 @@ class Client:
         return Answer(response.status_code, response.headers, data, url)
 
     def _options(self, url: str) -> dict[str, Any]:
-        # Only ever for an emulator on this machine: the settings let no other plain address through.
+        # Only for an emulator on this machine, because the settings reject every other plain HTTP address.
         return {"enforce_https": False} if url.startswith("http://") else {}
 
     def _note(self, method: str, answer: Answer, label: str) -> None:
         if answer.status == 429 and errors.read(answer.body).is_not_ready:
-            self._quota.lost(method)  # it says nothing about the quota: only this one has to wait
+            self._quota.lost(method)  # not about the quota: only this resource has to wait
             return
         self._quota.learn(method, answer.status, answer.headers, status_mapping.retry_after(answer.headers))
         if answer.status >= 400 and answer.status != 404:
@@ -111,7 +111,7 @@ class Client:
 
 
 def _unconnected(error: BaseException, host: str) -> str:
-    """Return the reason for a failed connection; an untrusted certificate needs a person."""
+    """Return the reason for a failed connection. An untrusted certificate needs a person."""
     causes = [error, error.__cause__, error.__context__, getattr(error, "inner_exception", None)]
     if any(isinstance(each, ssl.SSLError) or "CERTIFICATE_VERIFY_FAILED" in str(each) for each in causes if each):
         return f"the certificate of {host} is not trusted; name who vouches for it: tls: {{ca_file: ...}}"
@@ -120,7 +120,7 @@ def _unconnected(error: BaseException, host: str) -> str:
 
 @asynccontextmanager
 async def opened(account: Account, quota: Quota, transport: Any = None) -> AsyncIterator[Client]:  # noqa: ANN401
-    """Open the one pipeline of a half of a connection; `transport` replaces the last step, for tests."""
+    """Open the pipeline of a reader or a writer. Tests replace its last step with `transport`."""
     verify = account.ca_file if account.ca_file is not None else True
     last = transport or AioHttpTransport(
         connection_verify=verify, connection_timeout=account.timeout_seconds, read_timeout=account.timeout_seconds

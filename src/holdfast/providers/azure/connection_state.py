@@ -9,12 +9,12 @@ from holdfast.providers.azure import ids
 from holdfast.providers.azure.quota import Quota
 
 _REMEMBERED: Final = 100_000
-_LOOKS: Final = 4  # that may still show what was there before a write; then it is believed
+_LOOKS: Final = 4  # reads that may still show the state before a write; later reads are trusted
 
 
 @dataclass(slots=True)
 class Shared:
-    """The memory of one connection in one process; nothing depends on it but patience."""
+    """The memory of one connection in one process. It affects only waiting times, never results."""
 
     quota: Quota = field(default_factory=Quota)
     _seen: dict[str, str] = field(default_factory=dict)  # canonical id -> digest of the last answer
@@ -22,19 +22,19 @@ class Shared:
     _unreadable: set[str] = field(default_factory=set)  # types that answered 405 to a GET, in lower case
 
     def saw(self, ident: str, digest: str) -> None:
-        """Note what was read."""
+        """Record the digest of a read."""
         if len(self._seen) >= _REMEMBERED:
             self._seen.clear()
         self._seen[ids.canonical(ident)] = digest
 
     def wrote(self, ident: str) -> None:
-        """Note that something was changed: what was last seen of it is not true any more."""
+        """Record a write, which makes the last read of the resource outdated."""
         key = ids.canonical(ident)
         if key in self._seen:
             self._stale[key] = (self._seen[key], _LOOKS)
 
     def is_stale(self, ident: str, digest: str) -> bool:
-        """Return True if an answer shows what was there before our write, as reads that lag behind do for a while."""
+        """Return True if an answer shows the state before our write, because reads may lag behind for a while."""
         key = ids.canonical(ident)
         found = self._stale.get(key)
         if found is None:
@@ -46,7 +46,7 @@ class Shared:
         return True
 
     def cannot_get(self, type_: str) -> None:
-        """Note that a type cannot be read."""
+        """Record that a type cannot be read."""
         self._unreadable.add(type_.casefold())
 
     def can_get(self, type_: str) -> bool:

@@ -1,9 +1,10 @@
-"""From what Azure answers to what a declaration looks like: the ADR's "convert Status to Spec".
+"""Conversion of Azure's answers to the shape of a declaration: the ADR's "convert Status to Spec".
 
-The envelope goes (id, name, type, etags): it says which thing this is, not how it is configured. Everything else stays,
-read-only fields too, because other declarations may refer to them; the profile pack and the type's schema keep those
-out of the comparison and out of the write. What decides where a thing stands (`owner`, `azureName`, `type`) is shown as
-far as it is declared, so that an edit of it is a difference like any other, at a field that is fixed at birth.
+The envelope (id, name, type, etags) is removed because it identifies the resource and does not configure it. All other
+fields stay, including read-only fields, because other declarations may refer to them. The profile pack and the schema
+of the type keep read-only fields out of the comparison and out of the write. The fields that place a resource (`owner`,
+`azureName`, `type`) are shown as far as they are declared. An edit of them is then an ordinary difference, at a field
+that cannot change after creation.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def document(body: Mapping[str, Json], desired: Mapping[str, Json] | None = None
 
 
 def placement(ident: Json, desired: Mapping[str, Json]) -> dict[str, Json]:
-    """Return where a live thing stands, in the words that the declaration uses for it."""
+    """Return the placement of a live resource in the fields that its declaration uses."""
     try:
         live = ids.parse(ident) if isinstance(ident, str) else None
     except InputError:
@@ -47,7 +48,7 @@ def placement(ident: Json, desired: Mapping[str, Json]) -> dict[str, Json]:
     if live is None:
         return {key: desired[key] for key in PLACEMENT if key in desired}
     shown = {"owner": live.parent, "azureName": live.name, "type": live.type}
-    if isinstance(desired.get("azureName"), str):  # a name of several parts counts those it has
+    if isinstance(desired.get("azureName"), str):  # a name of several parts: compare as many parts
         depth = desired["azureName"].count("/") + 1
         shown["azureName"] = "/".join(live.names[-depth:])
         shown["owner"] = _owner(live, depth)
@@ -62,7 +63,7 @@ def _owner(live: ids.ArmId, depth: int) -> str:
 
 
 def etag(headers: Mapping[str, str], body: Mapping[str, Json]) -> str | None:
-    """Return the tag of an answer: from its header, else from its body."""
+    """Return the etag of an answer: from its header, else from its body."""
     for found in (headers.get("ETag"), body.get("etag"), body.get("eTag")):
         if isinstance(found, str) and found:
             return found
@@ -70,9 +71,9 @@ def etag(headers: Mapping[str, str], body: Mapping[str, Json]) -> str | None:
 
 
 def identity(body: Mapping[str, Json]) -> str | None:
-    """Return the value that a resource keeps for life and its successor with the same id does not have.
+    """Return the value that a resource keeps for life and a successor with the same id does not have.
 
-    None where the type shows nothing of the kind; most show when they were made.
+    None if the type shows no such value. Most types show their creation time.
     """
     system = body.get("systemData")
     if isinstance(system, Mapping) and isinstance(system.get("createdAt"), str):
@@ -86,25 +87,25 @@ def identity(body: Mapping[str, Json]) -> str | None:
 
 
 def state(body: Mapping[str, Json]) -> str | None:
-    """Return the word that says where the last operation on a thing stands, if it has one."""
+    """Return the provisioning state of a resource, if it has one."""
     properties = body.get("properties")
     found = properties.get("provisioningState") if isinstance(properties, Mapping) else None
     return found if isinstance(found, str) and found else None
 
 
 def seems_at_rest(word: str) -> bool:
-    """Return True if a word that is not known to be a last one sounds like one: Ready, Created, Running, Online."""
+    """Return True if a state that is not known to be final sounds final: Ready, Created, Running, Online."""
     plain = word.casefold()
     return plain == "running" or not (plain.endswith("ing") or plain in _UNDER_WAY)
 
 
 def failure(body: Mapping[str, Json]) -> str:
-    """Return the word that says that the last operation on a thing did not end well; empty if it did."""
+    """Return the state if the last operation on a resource failed, else an empty string."""
     word = state(body) or ""
     return word if word.casefold() in ("failed", "canceled", "cancelled") else ""
 
 
 def is_settled(body: Mapping[str, Json], terminal: frozenset[str]) -> bool:
-    """Return True if nobody is at work on a thing; one without a state is always at rest."""
+    """Return True if no operation runs on a resource. A resource without a state is always settled."""
     word = state(body)
     return word is None or word.casefold() in terminal

@@ -1,7 +1,7 @@
 """Azure's errors: the code, wherever it is in the body, and its ReadError or WriteError.
 
-The codes are those that Azure Service Operator sorts, with one correction: a 429 is throttling unless its code says
-that something it depends on is not ready yet; then it is only this resource that has to wait, not the whole connection.
+The codes are those that Azure Service Operator sorts, with one correction. A 429 is throttling unless its code states
+that a dependency is not ready yet. Then only this resource has to wait, not the whole connection.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import orjson
 
 from holdfast.provider import Json, ReadError, WriteError
 
-# Not quota: what the request needs is not there yet, or somebody is at work on it.
+# Not quota: a dependency of the request does not exist yet, or another operation is running on it.
 NOT_READY: Final = frozenset(
     {
         "ReferencedResourceNotProvisioned",
@@ -26,7 +26,7 @@ NOT_READY: Final = frozenset(
         "OperationNotAllowedOnProvisioningState",
     }
 )
-# Pointless until a person edits something.
+# A retry cannot succeed until a person edits the declaration or the account.
 _FATAL: Final = frozenset(
     {
         "InvalidResourceType",
@@ -53,7 +53,7 @@ _FATAL: Final = frozenset(
     }
 )
 _FATAL_PREFIXES: Final = ("InvalidGateway", "PrivateIPAddress")
-# Others, or time, may remove the obstacle.
+# Time or other writers may remove the obstacle.
 _PASSING: Final = frozenset(
     {
         "AnotherOperationInProgress",
@@ -78,11 +78,11 @@ _PASSING: Final = frozenset(
         "SubscriptionNotRegistered",
     }
 )
-# A 404 about something else than the thing asked for: no word about whether that is there.
+# A 404 about another resource than the requested one. It does not prove that the requested one is missing.
 _ELSEWHERE: Final = frozenset(
     {"SubscriptionNotFound", "InvalidSubscriptionId", "InvalidResourceType", "TenantNotFound"}
 )
-# What to do about it, for the codes that a new user meets.
+# Advice for the codes that a new user meets.
 _ADVICE: Final[Mapping[str, str]] = {
     "SubscriptionNotFound": "is `subscription` of the connection right, and may this identity see it?",
     "InvalidSubscriptionId": "`subscription` of the connection is not the id of one",
@@ -101,12 +101,12 @@ _ADVICE: Final[Mapping[str, str]] = {
     "ParentResourceNotFound": "declare its parent too, or name one that is there",
 }
 _TROUBLES: Final = {401: ReadError.UNAUTHORISED, 403: ReadError.UNAUTHORISED, 408: ReadError.TIMEOUT}
-_LONGEST: Final = 300  # characters of a message that are worth showing
+_LONGEST: Final = 300  # characters of a message to show
 
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """An error as Azure tells it; codes are all of those found, the outermost first."""
+    """An error from Azure. `codes` holds all codes found, the outermost first."""
 
     codes: tuple[str, ...] = ()
     message: str = ""
@@ -118,7 +118,7 @@ class Complaint:
 
     @property
     def advice(self) -> str:
-        """Advice after a dash; empty if the code is all that is known."""
+        """Advice after a dash; empty if only the code is known."""
         found = next((_ADVICE[code] for code in self.codes if code in _ADVICE), "")
         return f" - {found}" if found else ""
 
@@ -129,7 +129,7 @@ class Complaint:
 
 
 def read(body: bytes | Json) -> Complaint:
-    """Find the complaint in a body, in any of the shapes that Azure's services have for it."""
+    """Return the error in a body, in any of the shapes that Azure's services use."""
     if isinstance(body, bytes):
         try:
             body = orjson.loads(body) if body else None
@@ -154,7 +154,7 @@ def _codes(error: Mapping[str, Json], depth: int) -> Iterator[str]:
 
 
 def refusal(status: int, complaint: Complaint) -> WriteError:
-    """Return the WriteError of an error that answers a write."""
+    """Return the WriteError of an error answer to a write."""
     if status == 412:
         return WriteError.MOVED
     if complaint.is_not_ready:
@@ -182,7 +182,7 @@ def _is_fatal(complaint: Complaint) -> bool:
 
 
 def trouble(status: int, complaint: Complaint) -> ReadError:
-    """Return the ReadError of an error that answers a read."""
+    """Return the ReadError of an error answer to a read."""
     if status == 429:
         return ReadError.UNSETTLED if complaint.is_not_ready else ReadError.THROTTLED
     if status == 409 or complaint.is_not_ready:
@@ -191,5 +191,5 @@ def trouble(status: int, complaint: Complaint) -> ReadError:
 
 
 def is_absence(complaint: Complaint) -> bool:
-    """Return True if a 404 says that the thing asked for, or what it lies in, is not there."""
+    """Return True if a 404 means that the requested resource, or its container, does not exist."""
     return not any(code in _ELSEWHERE for code in complaint.codes)

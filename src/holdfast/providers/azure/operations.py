@@ -39,7 +39,7 @@ class Begun:
 
     method: str
     id: str
-    url: str  # that was asked
+    url: str  # of the request
     status: int
     headers: Mapping[str, str]
     body: Mapping[str, Json]
@@ -68,7 +68,7 @@ def _under_way(ask: str, url: str, answer: Begun, wait: float) -> InProgress:
 
 
 def _ended(ident: str, body: Mapping[str, Json]) -> WriteResult:
-    """Judge a thing that is at rest: its last operation may have failed."""
+    """Return the result of a settled resource, whose last operation may have failed."""
     word = conversion.failure(body)
     return WriteFailure(WriteError.RETRYABLE, f"Azure says that the operation ended as {word}") if word else Done(ident)
 
@@ -132,7 +132,7 @@ def _by_status(token: Token, answer: Polled, ident: str) -> WriteResult:
 def _further(token: Token, answer: Polled) -> InProgress:
     following = dict(token)
     if token.get("ask") == "location" and answer.headers.get("Location"):
-        following["url"] = urljoin(str(token.get("url", "")), answer.headers["Location"])  # it may move on
+        following["url"] = urljoin(str(token.get("url", "")), answer.headers["Location"])  # the engine may continue
     return InProgress(following.get("id"), following, pause(answer.headers))
 
 
@@ -141,6 +141,6 @@ def _told(what: str, complaint: errors.Complaint) -> str:
 
 
 def pause(headers: Mapping[str, str]) -> float:
-    """Return how long to wait before asking again."""
+    """Return the seconds to wait before the next poll."""
     asked = status_mapping.retry_after(headers)
     return POLL_SECONDS if asked is None else min(asked, LONGEST_POLL_SECONDS)

@@ -1,4 +1,4 @@
-"""The Azure provider as the registry finds it; Azure's packages are imported when a connection is opened."""
+"""The Azure provider as the registry loads it. Azure's packages are imported when a connection is opened."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class AzureProvider:
 
     def __init__(self, transport: Callable[[], Any] | None = None) -> None:
         self.kinds: Mapping[str, Kind] = Kinds()
-        self._transport = transport  # makes the last step of a pipeline, for tests
+        self._transport = transport  # creates the last step of a pipeline, for tests
         self._shared: dict[str, Shared] = {}
         self._quotas: dict[tuple[str, str | None, str], Quota] = {}
 
     @asynccontextmanager
     async def reader(self, connection: Connection) -> AsyncIterator[Reader]:
-        """Open the reading half; raise InputError if the connection is not well described."""
+        """Open the reader; raise InputError if the connection is not described correctly."""
         account = settings.account(connection)
         async with self._client(account) as client:
             from holdfast.providers.azure.reader import AzureReader  # noqa: PLC0415 - see the module's first line
@@ -39,7 +39,7 @@ class AzureProvider:
 
     @asynccontextmanager
     async def writer(self, connection: Connection) -> AsyncIterator[Writer]:
-        """Open the writing half; raise InputError if the connection is not well described."""
+        """Open the writer; raise InputError if the connection is not described correctly."""
         account = settings.account(connection)
         async with self._client(account) as client:
             from holdfast.providers.azure.writer import AzureWriter  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""The reading half: GET, and what each way of answering means."""
+"""The reader: GET requests, and the meaning of each answer."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PAGES: Final = 10_000
 
 
 class AzureReader:
-    """Reads the resources of one subscription."""
+    """A reader of the resources of one subscription."""
 
     def __init__(self, client: Client, account: Account, shared: Shared) -> None:
         self.kinds: Mapping[str, Kind] = Kinds(account.types)
@@ -38,11 +38,14 @@ class AzureReader:
         self._shared = shared
 
     def wait(self, budget: str, now: float, *, urgent: bool) -> float:
-        """Return how long a call should wait for its share of the quota; 0 takes it."""
+        """Return the seconds that a call should wait for its share of the quota. 0 takes the share."""
         return self._shared.quota.wait(budget, now, urgent=urgent)
 
     async def read(self, target: Target, hint: Hint | None = None) -> ReadResult | Unchanged:
-        """Read one resource; what is being changed is not judged, and what cannot be read is asked after with HEAD."""
+        """Read one resource and return the result.
+
+        A resource with an operation in progress is not judged. A type that GET cannot read is checked with HEAD.
+        """
         try:
             place = resource_locator.place(target, self._account)
         except InputError as error:
@@ -56,7 +59,7 @@ class AzureReader:
         return self._judged(place, answer, target, hint)
 
     async def health_signals(self, target: Target, since: float) -> Sequence[HealthSignal]:  # noqa: ARG002 - only the present is known
-        """Return True if the last operation on a resource went well."""
+        """Return True if the last operation on a resource succeeded."""
         return (health_signals.of_reading("provisioned", await self.read(target)),)
 
     async def get(self, place: Place) -> Answer | Lost:
@@ -86,7 +89,7 @@ class AzureReader:
         return Found(document, tag, digest, place.id, conversion.identity(body), failed, place.api_version)
 
     async def _presence(self, place: Place) -> ReadResult:
-        """Ask only whether a resource is there; what it holds, its type shows nobody."""
+        """Check only that a resource exists, because its type does not show its content."""
         label = f"HEAD {place.label}"
         if "HEAD" not in place.habits.verbs:
             return ReadFailure(ReadError.WITHHELD, f"a {place.type} can be neither read nor asked after")
@@ -137,16 +140,16 @@ class AzureReader:
         return self._client.url(f"{scope}/providers/{named.type}", named.api_version)
 
     def parse(self, kind: str, raw: bytes) -> Json:  # noqa: ARG002 - all kinds look alike
-        """Turn a listed item into a document; lists may leave fields out, so no check is made on it."""
+        """Return the document of a listed item. No verdict is based on it, because lists may omit fields."""
         body = parsed(raw)
         if body is None:
             raise ReadFailed(ReadFailure(ReadError.MALFORMED, "a listed item is not one JSON object"))
         return conversion.document(body)
 
     async def find(self, kind: str, criteria: Mapping[str, Json]) -> Sequence[str]:
-        """Return the ids of the resources whose fields have exactly these values; keys are names, or pointers.
+        """Return the ids of the resources whose fields have exactly these values. Keys are field names or pointers.
 
-        For `Resource` the criteria say which type is meant, and in which API version: `{type: ..., apiVersion: ...}`.
+        For `Resource` the criteria name the type and the API version: `{type: ..., apiVersion: ...}`.
         """
         criteria, named = dict(criteria), type_catalog.named(kind)
         if named is None and "type" in criteria:
@@ -161,7 +164,7 @@ class AzureReader:
                 found.append(item.id)
         return found
 
-    # -- who did it
+    # -- attribution
 
     async def likely_actors(self, target: Target) -> Sequence[LikelyActor]:
         """Return the last writer of the resource from its systemData."""
@@ -170,7 +173,7 @@ class AzureReader:
         return () if found is None else (found,)
 
     def signature(self, kind: str, document: Json) -> str | None:  # noqa: ARG002 - all kinds sign alike
-        """Return the name on a document; on one read back after our own write it is our own."""
+        """Return the last writer in a document. After our own write that is our own name."""
         return attribution.writer(document)
 
 
@@ -193,7 +196,7 @@ def parsed(body: bytes) -> dict[str, Json] | None:
 
 
 def absence(answer: Answer | Lost, label: str) -> NotFound | ReadFailure | None:
-    """Return True if an answer says that the thing is not there; None if it is about something else."""
+    """Return True if an answer means that the resource is missing, and None if it is about another resource."""
     if not isinstance(answer, Answer) or answer.status not in (404, 410):
         return None
     if status_mapping.is_html(answer):

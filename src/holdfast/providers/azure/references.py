@@ -26,7 +26,7 @@ OWNER: Final = "owner"
 _GROUPS: Final = (".azure.com", ".holdfast.dev")
 _ROLE: Final = "/providers/Microsoft.Authorization/roleDefinitions/"
 
-# The built-in roles that declarations name most; Azure has the same ids for them in every tenant.
+# The built-in roles that declarations name most often. Their ids are the same in every tenant.
 ROLES: Final[Mapping[str, str]] = {
     "Owner": "8e3af657-a8ff-443c-a75c-2fe8c4bcb635",
     "Contributor": "b24988ac-6180-42a0-ab88-20f7382dd24c",
@@ -50,7 +50,7 @@ _ROLE_IDS: Final = {name.casefold(): ident for name, ident in ROLES.items()}
 
 
 def rewritten(kind: str, desired: Mapping[str, Json]) -> tuple[dict[str, Json], str | None]:
-    """Return a wanted document with its references as ids, and its type; raise InputError with the field."""
+    """Return a desired document with its references as ids, and its type; raise InputError with the field."""
     filled = {key: _filled(value, (key,)) for key, value in desired.items()}
     type_ = type_of(kind, filled)
     validation.require(kind, filled, type_)
@@ -58,7 +58,7 @@ def rewritten(kind: str, desired: Mapping[str, Json]) -> tuple[dict[str, Json], 
 
 
 def type_of(kind: str, desired: Mapping[str, Json]) -> str | None:
-    """Return the ARM type of a declaration: what it says, else what its kind stands for."""
+    """Return the ARM type of a declaration: the declared type, else the type of its kind."""
     said = desired.get("type")
     if isinstance(said, str) and said:
         return said
@@ -81,7 +81,7 @@ def _filled(value: Json, pointer: Pointer) -> Json:
 
 
 def _form(value: Mapping[str, Json], pointer: Pointer) -> Callable[[Mapping[str, Json]], str] | None:
-    """Return the reader of a mapping that is a reference; None for plain data."""
+    """Return the function that resolves a mapping if it is a reference; None for plain data."""
     keys = set(value)
     if keys == {"armId"}:
         return _by_id
@@ -101,7 +101,7 @@ def _is_group(group: Json) -> bool:
 
 def _by_id(value: Mapping[str, Json]) -> str:
     text = value["armId"]
-    if isinstance(text, str) and "${" in text:  # another reference, which the engine fills in
+    if isinstance(text, str) and "${" in text:  # another reference, which the engine resolves
         return text
     if not isinstance(text, str) or not ids.is_id(text):
         raise InputError("armId needs a whole resource id: /subscriptions/.../providers/Namespace/type/name")

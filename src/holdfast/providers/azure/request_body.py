@@ -27,12 +27,12 @@ def declared(desired: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def needs_live(change: Change | None, habits: Habits) -> bool:
-    """Return True if what is live must be known to write the body."""
+    """Return True if the live state is required to write the body."""
     return bool(habits.children) or (change is not None and bool(change.left))
 
 
 def for_update(change: Change, live: Mapping[str, Json] | None, habits: Habits) -> dict[str, Json]:
-    """Return the body of a PUT that changes something; `live` is the resource as GET shows it, where that is needed."""
+    """Return the body of a PUT for an update. `live` is the document of a GET, if it is required."""
     body: Json = apply_patch.copied(declared(change.desired))
     body = _cleared(body, change, habits.clears)
     if live is not None:
@@ -43,7 +43,7 @@ def for_update(change: Change, live: Mapping[str, Json] | None, habits: Habits) 
 
 
 def _cleared(body: Json, change: Change, clears: Clears) -> Json:
-    """Empty what is to go, where leaving it out would not."""
+    """Set removed lists and maps to empty values where leaving them out would not remove them."""
     if clears is Clears.OMIT:
         return body
     for text in change.paths:
@@ -71,7 +71,7 @@ def _is_reachable(path: Path) -> bool:
 
 
 def with_children(body: Json, live: Mapping[str, Json], children: Iterable[Children]) -> Json:
-    """Add the live children that the declaration does not name, without what only the service writes into them."""
+    """Add the live children that the declaration does not name, without their read-only fields."""
     for each in children:
         there = paths.resolve(live, each.path)
         if not isinstance(there, list) or not there:

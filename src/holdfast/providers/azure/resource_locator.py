@@ -1,4 +1,4 @@
-"""Which live thing a declaration means: its id, its type, and the API version in which it is spoken about."""
+"""The live resource of a declaration: its id, its type, and the API version of its requests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SUBSCRIPTION: Final = "name an owner, or give the connection a `subscription`"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something is, or is to be."""
+    """The location of a resource that exists or is to be created."""
 
     id: str
     type: str
@@ -25,7 +25,7 @@ class Place:
 
     @property
     def label(self) -> str:
-        """How it is called in messages: never with more than its type and name."""
+        """The name of the resource in messages: its type and name only."""
         return f"{self.type} {ids.parse(self.id).name}"
 
 

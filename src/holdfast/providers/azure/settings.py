@@ -32,11 +32,11 @@ from holdfast.schema.document import Place
 
 @dataclass(frozen=True, slots=True)
 class Cloud:
-    """One of the clouds: where Resource Manager is, who signs people in, and where operations may be asked about."""
+    """One of Azure's clouds: the address of Resource Manager, the sign-in authority, and the hosts of operations."""
 
     base_url: str
     authority: str
-    hosts: tuple[str, ...]  # suffixes of host names that may be sent our token
+    hosts: tuple[str, ...]  # suffixes of host names that may receive our token
 
 
 CLOUDS: Final[Mapping[str, Cloud]] = {
@@ -51,7 +51,7 @@ AUTHS: Final = ("default", "client_secret", "managed_identity", "workload_identi
 
 @dataclass(frozen=True, slots=True)
 class Auth:
-    """How to sign in."""
+    """The sign-in method of a connection."""
 
     type: str
     tenant: str | None = None
@@ -64,7 +64,7 @@ class Auth:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A connection, understood."""
+    """A parsed connection."""
 
     connection: str
     base_url: str
@@ -80,12 +80,12 @@ class Account:
 
     @property
     def principal(self) -> tuple[str, str | None, str]:
-        """Who Azure counts: the same subscription and principal share a quota, whatever the connection is called."""
+        """The unit that Azure counts: connections with the same subscription and principal share a quota."""
         return self.base_url, self.subscription, f"{self.auth.type}:{self.auth.tenant}:{self.auth.client}"
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What must not be shown."""
+        """The values that must not be shown."""
         return (self.auth.secret,) if self.auth.secret else ()
 
 
@@ -122,7 +122,7 @@ SETTINGS: Final = fields.plain(
 
 
 def account(connection: Connection) -> Account:
-    """Return a connection as read; raise InputError or InputErrors with the fields that are wrong."""
+    """Return the parsed connection; raise InputError or InputErrors with the wrong fields."""
     given = connection_settings.read(SETTINGS, connection)
     cloud: Cloud = given.pop("cloud", CLOUDS["public"])
     return Account(

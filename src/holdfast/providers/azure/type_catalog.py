@@ -1,8 +1,8 @@
 """The catalog of ARM types: friendly kinds, and behaviour of single types. Data, from `types.yaml`.
 
-A type that nobody says anything about is a plain one: it can be read, PUT and deleted, lies in a resource group, and is
-at rest when its provisioningState is Succeeded, Failed or Canceled, or when it has none. A connection may add habits of
-its own, which come before the shipped ones.
+A type without an entry is a plain one. It can be read, PUT and deleted, and belongs to a resource group. It is settled
+when its provisioningState is Succeeded, Failed or Canceled, or when it has none. A connection may add habits of its
+own, which take precedence over the shipped ones.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _WORDS: Final = ("types", "scope", "terminal", "conditional", "clears", "childre
 
 
 class Scope(StrEnum):
-    """Where a resource lies if its declaration names no owner."""
+    """The container of a resource whose declaration names no owner."""
 
     GROUP = "group"
     SUBSCRIPTION = "subscription"
@@ -35,16 +35,16 @@ class Scope(StrEnum):
 
 
 class Clears(StrEnum):
-    """How a PUT empties a list or map that is not declared any more."""
+    """The way in which a PUT empties a list or map that is no longer declared."""
 
-    OMIT = "omit"  # leaving it out says it
+    OMIT = "omit"  # leaving it out empties it
     NULL = "null"
-    EMPTY = "empty"  # only [] or {} says it; what is left out stays as it is
+    EMPTY = "empty"  # only [] or {} empties it; an omitted field stays as it is
 
 
 @dataclass(frozen=True, slots=True)
 class Children:
-    """A list in which a parent shows what other resources own."""
+    """A list in which a parent shows children that other resources own."""
 
     path: Path
     key: str
@@ -52,7 +52,7 @@ class Children:
 
 @dataclass(frozen=True, slots=True)
 class Habits:
-    """How one type behaves."""
+    """The behaviour of one type."""
 
     scope: Scope = Scope.GROUP
     terminal: frozenset[str] = TERMINAL  # in lower case
@@ -64,7 +64,7 @@ class Habits:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A friendly kind: the type it stands for, and the API version spoken unless a declaration says another."""
+    """A friendly kind: its type, and the API version unless a declaration gives another."""
 
     type: str
     api_version: str
@@ -72,19 +72,19 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Habit:
-    """One line of the table: what is said about the types of a glob, as read."""
+    """One entry of the table, as read: the habits of the types that match a glob."""
 
     glob: str
     says: Mapping[str, Json] = field(default_factory=dict)
 
     def covers(self, type_: str) -> bool:
-        """Return True if this line is about a type."""
+        """Return True if this entry applies to a type."""
         return fnmatch.fnmatchcase(type_.casefold(), self.glob.casefold())
 
 
 @cache
 def shipped() -> tuple[Mapping[str, Named], tuple[Habit, ...]]:
-    """Return the shipped kinds and habits; read once."""
+    """Return the shipped kinds and habits. They are read once."""
     text = resources.files(__package__).joinpath("types.yaml").read_bytes()
     (document,) = yaml_reader.documents(text, "azure/types.yaml")
     kinds = {name: Named(body["type"], body["apiVersion"]) for name, body in document.value["kinds"].items()}
@@ -92,7 +92,7 @@ def shipped() -> tuple[Mapping[str, Named], tuple[Habit, ...]]:
 
 
 def read_habits(value: Json) -> tuple[Habit, ...]:
-    """Read lines of the table; raise InputError at the first that cannot be one."""
+    """Return the habits of table entries; raise InputError at the first invalid entry."""
     if not isinstance(value, list):
         raise InputError("a list of habits is needed, such as [{types: Contoso.Test/*, terminal: [Ready]}]")
     return tuple(_habit(each) for each in value)
@@ -139,7 +139,7 @@ _READ: Final = {
 
 
 def habits_of(type_: str, table: Iterable[Habit]) -> Habits:
-    """Return how a type behaves: for each word, what the first line about it says."""
+    """Return the behaviour of a type. The first entry that sets a habit decides it."""
     said: dict[str, Json] = {}
     for habit in table:
         if habit.covers(type_):
@@ -150,7 +150,7 @@ def habits_of(type_: str, table: Iterable[Habit]) -> Habits:
 
 @dataclass(slots=True)
 class Types:
-    """The habits in force for a connection; each type is worked out once."""
+    """The habits in force for a connection. Each type is resolved once."""
 
     own: Sequence[Habit] = ()
     _known: dict[str, Habits] = field(default_factory=dict)
@@ -170,5 +170,5 @@ def named(kind: str) -> Named | None:
 
 @cache
 def kind_of(type_: str) -> str | None:
-    """Return the friendly kind of a type, if it has one; the type is in lower case."""
+    """Return the friendly kind of a type in lower case, if it has one."""
     return next((kind for kind, found in shipped()[0].items() if found.type.casefold() == type_), None)

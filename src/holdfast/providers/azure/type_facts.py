@@ -36,29 +36,29 @@ from holdfast.compare.profiles import Profile
 from holdfast.model.json import Json
 
 FILE: Final = "azure_types.jsonl.gz"
-KEPT: Final = 512  # profiles of types and versions that are kept ready
+KEPT: Final = 512  # profiles of types and versions that are cached
 _TYPE: Final = re.compile(rb'\{"type":"([^"]+)"')
 _PROPERTIES: Final = "/properties"
-# What a declaration may say besides: no fact takes the whole of one of these out of comparison.
+# Fields that a declaration may set beside `properties`. No fact excludes one of these as a whole from comparison.
 _ENVELOPE: Final = frozenset({"/tags", "/identity", "/zones", "/plan", "/extendedLocation"})
-_NAMING: Final = frozenset({"/id", "/name", "/type", "/location"})  # said by the rules of all types
+_NAMING: Final = frozenset({"/id", "/name", "/type", "/location"})  # covered by the rules of all types
 _READ_ONLY: Final = "Azure publishes it as read-only"
 _NOT_RETURNED: Final = "Azure does not publish that it is returned"
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The facts of one type; pointers, with `*` for any index or key."""
+    """The facts of one type, as pointers with `*` for any index or key."""
 
     read_only: frozenset[str] = frozenset()
     write_only: frozenset[str] = frozenset()
-    words: frozenset[str] = frozenset()  # fields that take one of some words, whatever their case
-    is_whole: bool = False  # about this version, and in the shape of the document: nothing need be guessed
+    words: frozenset[str] = frozenset()  # fields with a fixed set of words, compared without case
+    is_whole: bool = False  # about this version, and in the shape of the document: no guess is needed
 
 
 @lru_cache(maxsize=KEPT)
 def profile(type_: str, version: str) -> Profile | None:
-    """Return the rules that the facts about a type come to in a version; None if nothing is known of it."""
+    """Return the rules that follow from the facts about a type in a version; None if no fact is known."""
     rows = _rows(type_.casefold())
     if not rows:
         return None
@@ -104,23 +104,23 @@ def _words(row: Json) -> frozenset[str]:
 
 
 def _has_shape(row: Json) -> bool:
-    """Return True if a row describes the fields of the document: one that calls all properties one thing does not."""
+    """Return True if a row describes the fields of the document, and not only `properties` as one field."""
     return _PROPERTIES not in row["read_only"] and _PROPERTIES not in row["write_only"]
 
 
 def _has_nothing_to_set(rows: Sequence[Json]) -> bool:
-    """Return True if every row says that nothing in the properties can be set."""
+    """Return True if every row states that no property can be set."""
     return all(_PROPERTIES in row["read_only"] for row in rows)
 
 
 def _is_told_apart(values: Sequence[Json]) -> bool:
-    """Return True if words stay different without their case."""
+    """Return True if the words stay distinct without their case."""
     return len({str(value).casefold() for value in values}) == len(values)
 
 
 @cache
 def _lines() -> dict[str, list[bytes]]:
-    """Return the rows, not yet parsed, by type in lower case."""
+    """Return the unparsed rows, by type in lower case."""
     packed = resources.files(__package__).joinpath("data", FILE).read_bytes()
     out: dict[str, list[bytes]] = {}
     for line in gzip.decompress(packed).splitlines():
@@ -131,7 +131,7 @@ def _lines() -> dict[str, list[bytes]]:
 
 
 def types() -> Sequence[str]:
-    """Return the types that something is known of, in lower case."""
+    """Return the types with known facts, in lower case."""
     return tuple(_lines())
 
 

@@ -1,7 +1,7 @@
 """Validation of the fields that place a resource, at the time manifests are read.
 
-Whether a thing *can* stand where it is declared is seen from its words alone for all friendly kinds, so nobody has to
-wait for Azure to say it. Looks at nothing but the declaration.
+For friendly kinds the declaration alone shows if a resource can belong to its owner, so an error needs no call to
+Azure. This module reads only the declaration.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _EXAMPLE: Final = '{type: Microsoft.Maps/accounts, apiVersion: "2023-06-01", ...
 
 
 def require(kind: str, desired: Mapping[str, Json], type_: str | None) -> None:
-    """Raise InputError, with the field, at the first thing that keeps a declaration from being placed."""
+    """Raise InputError with the field at the first mistake that prevents the placement of a declaration."""
     if kind != type_catalog.ANY_KIND and type_catalog.named(kind) is None and "/" not in kind:
         near = difflib.get_close_matches(kind, [type_catalog.ANY_KIND, *type_catalog.shipped()[0]], n=1)
         guess = f"did you mean {near[0]}?" if near else f"write kind: Resource, and what it is: {_EXAMPLE}"

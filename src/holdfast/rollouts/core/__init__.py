@@ -1,5 +1,5 @@
-"""Templates, their children, and bringing these to a new revision a few at a time (seed 004): the pure half.
+"""Templates, their children, and rollouts that move children to a new revision in steps (seed 004): the pure part.
 
-Belongs here: revisions and regimes, how a child stands to its owners, rollouts as functions of what was saved. Must not
-be here: reading or writing a child, keeping a record, a clock: that is engine.rolling_out.
+Belongs here: revisions and hash epochs, the comparison of a child with its owners, rollouts as functions of saved
+state. Must not be here: reading or writing a child, keeping a record, a clock. These are in `rollouts`.
 """

@@ -1,4 +1,4 @@
-"""Previews: what a rollout would do if everything went well, found out by letting the core run on paper."""
+"""Rollout previews: the steps of a rollout if every write succeeds, computed by a simulated run of the core."""
 
 from __future__ import annotations
 
@@ -16,25 +16,27 @@ _MOST_PASSES = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """How many slots each wave takes up, the canary first, and how many are left as they are."""
+    """Number of slots in each wave, the canary first, and number of slots that stay unchanged."""
 
     waves: tuple[int, ...]
     total: int  # slots
-    left: int  # slots that stay: partition, holds, limits that come to nothing
-    seconds: float  # of waiting alone: soaking and minimal readiness
-    rewritten: int = 0  # of those that are rolled: they get other content, and are not replaced
+    left: int  # slots that stay unchanged: partition, holds, limits that resolve to zero
+    seconds: float  # waiting time only: soak and minimum readiness
+    rewritten: int = 0  # rolled slots that get new content in place and are not replaced
 
     @property
     def rolled(self) -> int:
-        """How many slots are rolled."""
+        """Number of slots that are rolled."""
         return sum(self.waves)
 
 
 def preview(rollout: Rollout, children: Iterable[Child], limits: RolloutLimits, now: float) -> Preview:
-    """Return what would happen from here; windows are taken as open and gates as passing."""
+    """Return the expected steps from here. Windows count as open and gates as passing."""
     limits = dataclasses.replace(limits, windows=(), gates=dict.fromkeys(limits.gates, Health.PASS))
     children = list(children)
-    now = max([now, rollout.well_since or now, *(each.ready_since for each in children)])  # nothing is still to come
+    now = max(
+        [now, rollout.well_since or now, *(each.ready_since for each in children)]
+    )  # no recorded time lies in the future
     paper = _Paper(
         rollout
         if rollout.phase not in {RolloutPhase.PAUSED, RolloutPhase.HALTED}
@@ -62,7 +64,7 @@ def preview(rollout: Rollout, children: Iterable[Child], limits: RolloutLimits, 
 
 
 class _Paper:
-    """A rollout on paper: whatever is asked for is done at once, and well."""
+    """Simulated rollout: every step succeeds at once."""
 
     def __init__(self, rollout: Rollout, now: float) -> None:
         self.rollout = rollout
@@ -74,7 +76,7 @@ class _Paper:
         self._slots: dict[str, dict[str, Child]] = {}
 
     def take(self, children: Iterable[Child]) -> None:
-        """Begin with these."""
+        """Start with these children."""
         for child in children:
             self._put(child)
 

@@ -1,4 +1,4 @@
-"""What the owners of a template group have to say of its children, and what of that a rollout is for.
+"""Findings of the owners of a template group about its children, and the findings that justify a rollout.
 
 Most children of a template group come from a few revisions, so each revision is judged once.
 """
@@ -26,7 +26,7 @@ class Breach(NamedTuple):
 
     owner: str  # uid
     predicate: Predicate
-    seen_at: float = 0.0  # when what tells was read
+    seen_at: float = 0.0  # when the evidence was read
 
 
 Broken = Mapping[Address, tuple[Breach, ...]]
@@ -35,7 +35,7 @@ _LIVING = frozenset({ChildState.READY, ChildState.UNHEALTHY, ChildState.CREATING
 
 @dataclass(slots=True)
 class _Judge:
-    """Judges births once each."""
+    """Judge that computes the findings of each distinct origin once."""
 
     group: TemplateGroup
     now: float
@@ -47,7 +47,7 @@ class _Judge:
 
     def static(self, owner: OwnerRecord, child: ChildRecord) -> tuple[TemplateFinding, ...]:
         if owner.uid not in child.births and self.group.lead.uid in child.births:
-            return ()  # a part that was put in since; see below
+            return ()  # a part that was added later; see `_other_owners`
         if owner.template.stamps.compatibility is Compatibility.OPTION1:
             return self._of_option1(owner, child)
         birth = child.births.get(owner.uid, OwnerRevision())
@@ -68,7 +68,7 @@ class _Judge:
 
 
 def changed(group: TemplateGroup, now: float, broken: Broken | None = None) -> Iterator[ChildRecord]:
-    """Yield the children whose findings are not those that are kept, with the new ones; first_seen stays."""
+    """Yield the children whose findings changed, with the new findings. `first_seen` is kept."""
     judge = _Judge(group, now)
     for child in group.children.values():
         if child.state not in _LIVING:
@@ -89,14 +89,14 @@ def _of_child(judge: _Judge, child: ChildRecord, broken: tuple[Breach, ...]) -> 
         identity = (each.owner, child.name, each.kind, each.reason)
         out[identity] = dataclasses.replace(each, child=child.name, first_seen=seen.get(identity, each.first_seen))
     unsure = {each.owner for each in found if each.kind is FindingKind.UNKNOWN}
-    for each in child.findings:  # what was known of an owner that does not know now is kept, and not acted on
+    for each in child.findings:  # keep earlier findings of an owner that cannot judge now; they cause no action
         if each.owner in unsure and each.kind is not FindingKind.UNKNOWN:
             out.setdefault(each.identity, each)
     return tuple(out.values())
 
 
 def _dynamic(judge: _Judge, child: ChildRecord, broken: tuple[Breach, ...]) -> Iterator[TemplateFinding]:
-    """Yield broken predicates, counting until the debounce of each is over; after that nothing changes any more."""
+    """Yield broken predicates. Count each one until its debounce is over. After that the finding no longer changes."""
     before = {each.identity: each for each in child.findings} if broken else {}
     for breach in broken:
         name, debounce = breach.predicate.name, breach.predicate.debounce
@@ -115,7 +115,7 @@ def _is_over(debounce: Debounce, finding: TemplateFinding) -> bool:
 
 
 def is_debounced(group: TemplateGroup, finding: TemplateFinding) -> bool:
-    """Return True if a broken predicate was not seen often and long enough yet."""
+    """Return True if a broken predicate was not yet seen often and long enough."""
     if finding.kind is not FindingKind.DYNAMIC:
         return False
     owner = group.owner(finding.owner)
@@ -125,7 +125,7 @@ def is_debounced(group: TemplateGroup, finding: TemplateFinding) -> bool:
 
 
 def _is_kept(found: Sequence[TemplateFinding], kept: Sequence[TemplateFinding]) -> bool:
-    """Return True if what is found is what was found: so it is of nearly all children, nearly always."""
+    """Return True if the findings equal the stored ones, which holds for nearly all children in nearly all passes."""
     return len(found) == len(kept) and all(
         now.kind is not FindingKind.UNKNOWN
         and (now.owner, now.kind, now.reason, now.fields) == (then.owner, then.kind, then.reason, then.fields)
@@ -134,7 +134,7 @@ def _is_kept(found: Sequence[TemplateFinding], kept: Sequence[TemplateFinding]) 
 
 
 def _other_owners(judge: _Judge, child: ChildRecord) -> Iterator[TemplateFinding]:
-    """Yield what is wrong with the owners themselves: a part was put in, or taken out, since the child was made."""
+    """Yield findings about the owners: a part was added or removed after the child was created."""
     uids = judge.uids
     if judge.group.lead.uid not in child.births:
         return
@@ -146,16 +146,16 @@ def _other_owners(judge: _Judge, child: ChildRecord) -> Iterator[TemplateFinding
 
 
 def asking(group: TemplateGroup, child: ChildRecord) -> tuple[TemplateFinding, ...]:
-    """Return the findings of a child that a rollout is for.
+    """Return the findings of a child that justify a rollout.
 
-    One that was made for a broken predicate, from what is still current, and breaks it again is left: making it once
-    more would bring no other.
+    A child that was created because of a broken predicate, from the current revision, and breaks the predicate again
+    is left unchanged, because another child would have the same content.
     """
     return wanting(group, child) if group.template.rollout.mode is RolloutMode.ENFORCE else ()
 
 
 def wanting(group: TemplateGroup, child: ChildRecord) -> tuple[TemplateFinding, ...]:
-    """Return the findings that a rollout would be for if the mode of the template allowed one."""
+    """Return the findings that would justify a rollout if the mode of the template allowed one."""
     if not child.findings:
         return ()
     promoted = frozenset().union(*(owner.template.rollout.promoted for owner in group.owners))

@@ -1,4 +1,4 @@
-"""A template group as its rollout sees it: children with what is wanted of them, limits with what the gates say."""
+"""View of a template group for its rollout: children with their target state, limits with the gate results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _UNLIKE = -1  # a revision that no target accepts
 
 
 def is_wanted(group: TemplateGroup, slot: str) -> bool:
-    """Return True if `replicas` asks for a place; without it every child has one."""
+    """Return True if `replicas` asks for a slot. Without `replicas` every child has a slot."""
     template = group.template
     if template.replicas is None:
         return True
@@ -36,7 +36,7 @@ def children(
     idle: Collection[Address] = (),
     zones: Zones | None = None,
 ) -> list[Child]:
-    """Return the children as the rollout at hand sees them; `missing` are known to be gone or unwell."""
+    """Return the children as the current rollout sees them. `missing` are known to be deleted or unhealthy."""
     if group.rollout is None:
         return []
     view = View(group, zones)
@@ -45,7 +45,7 @@ def children(
 
 
 class View:
-    """How one rollout sees children; what it says of a child holds as long as child, target and direction do."""
+    """View of the children for one rollout. Its result for a child is valid while child, target and direction stay."""
 
     def __init__(self, group: TemplateGroup, zones: Zones | None = None) -> None:
         assert group.rollout is not None
@@ -63,7 +63,7 @@ class View:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What it sees by: two views with one key say the same of a child."""
+        """Inputs of the view. Two views with the same key give the same result for a child."""
         group = self._group
         records = tuple(owner.record for owner in group.owners)
         return (group.template, records, self._rollout.maker, self._rollout.target, self._rollout.started_at)
@@ -94,7 +94,7 @@ class View:
         )
 
     def _fits(self, child: ChildRecord, asked: Collection[TemplateFinding]) -> bool | None:
-        """Return True if a child is what the target asks for; Option 1 knows no more than its findings say."""
+        """Return True if a child matches the target. Under Option 1 only its findings can decide this."""
         if self._is_forward and self._group.template.stamps.compatibility is Compatibility.OPTION1:
             return not asked
         return self._fitting.of(child)
@@ -110,7 +110,7 @@ class View:
 
 
 def _revision(child: ChildRecord, target: int, *, fits: bool | None, is_broken: bool) -> int:
-    """Return the generation that the rollout is to believe: the target's for a child that fits it by any rule."""
+    """Return the revision to report to the rollout: the target's for a child that fits it by any rule."""
     if is_broken:
         return _UNLIKE
     if fits:
@@ -119,7 +119,7 @@ def _revision(child: ChildRecord, target: int, *, fits: bool | None, is_broken: 
 
 
 class _Fitting:
-    """True if children fit a target, worked out once for all that were made alike."""
+    """Cache of the comparison of children with a target, computed once per distinct origin."""
 
     def __init__(self, group: TemplateGroup, target: RevisionSet | None) -> None:
         self._group = group
@@ -139,7 +139,7 @@ class _Fitting:
         return self._known[key]
 
     def is_near(self, child: ChildRecord) -> bool:
-        """Return True if a child has to be rewritten only."""
+        """Return True if a child only has to be rewritten."""
         if self._target is None or not self._rewrites:
             return False
         key = tuple(child.births.items())
@@ -149,7 +149,7 @@ class _Fitting:
 
 
 def limits(group: TemplateGroup, gates: Mapping[str, Health] | None = None) -> RolloutLimits:
-    """Return the limits of a template group's rollout; what is rewritten is, for a moment, not there."""
+    """Return the limits of a template group's rollout. A child counts as unavailable while it is rewritten."""
     is_surging = group.template.rollout.method is Method.REPLACE_BEFORE_REMOVE
     order = Order.REPLACE_BEFORE_REMOVE if is_surging else Order.REMOVE_FIRST
     return dataclasses.replace(group.template.rollout.limits, order=order, gates=gates or {})

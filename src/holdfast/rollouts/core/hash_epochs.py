@@ -1,15 +1,15 @@
-"""Regimes: how a new scheme takes over without rolling a fleet and without losing an edit (Option 5).
+"""Hash epochs: a new scheme takes effect without rolling all children and without losing an edit (Option 5).
 
 A change of scheme, forward or back, appends one record to the owner and touches no child. A child is in sync if it
-matches the owner, or if it did when the scheme took over and the owner has not visibly changed since. Three rules carry
-this, and a checker in the tests kills each of them in turn:
+matches the owner, or if it did when the scheme took effect and the owner has not visibly changed since. The guarantee
+rests on three rules. A checker in the tests removes each of them in turn and must fail:
 
-- a regime begins before the live template is looked at, so an edit made while nobody watched counts as one;
-- what was in sync before never excuses a child born since;
-- a revision is recorded when content changes, even where the scheme of the day does not see it.
+- an epoch begins before the live template is read, so an edit made while no process ran counts as an edit
+- a child created after the switch is never exempt, even if older children were in sync
+- a revision is recorded when content changes, even if the current scheme does not see the change
 
-Every step is one compare-and-swap on the owner's record, derived from that record and the live template alone: a crash
-between two steps loses nothing. Refuses to know how records are stored, and what is done about a child.
+Every step is one compare-and-swap on the owner's record, derived from that record and the live template alone. A crash
+between two steps loses nothing. The module does not know how records are stored or how a child is corrected.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ID: Final = re.compile(r"(.+)/([1-9][0-9]*)")
 
 
 class RecordChange(StrEnum):
-    """What a step does to an owner's record."""
+    """Kind of change that a step makes to an owner's record."""
 
     CREATE = "create"
     ACTIVATE = "activate"
@@ -40,7 +40,7 @@ class RecordChange(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RecordStep:
-    """One write: store `record` if the stored version is still `expected` (None: if there is none); else read again."""
+    """One write: store `record` if the stored version is `expected` (None: if no record exists), else read again."""
 
     change: RecordChange
     expected: int | None
@@ -48,9 +48,9 @@ class RecordStep:
 
 
 def reconcile(record: ParentRecord | None, live: LiveTemplate, scheme_id: str, known: Schemes) -> RecordStep | None:
-    """Return the next write that brings an owner's record up to a live template, or None if it is there.
+    """Return the next write that brings an owner's record up to a live template, or None if it is up to date.
 
-    Call again after each write. A record of another uid is of an owner that is gone; its children are orphans.
+    Call again after each write. A record with another uid belongs to a deleted owner, whose children are orphans.
     """
     scheme = known.get(scheme_id)
     if scheme is None:
@@ -75,7 +75,7 @@ def _first_record(live: LiveTemplate, scheme: TemplateScheme, known: Schemes) ->
 
 
 def _activate(record: ParentRecord, _live: LiveTemplate, scheme: TemplateScheme, known: Schemes) -> RecordStep | None:
-    """Begin a regime. Its base is what was recorded, never what is live: nobody has judged that yet."""
+    """Begin an epoch. Its base is the recorded revision and never the live one, because that is not judged yet."""
     last = record.regimes[-1]
     if last.scheme == scheme.id:
         return None
@@ -85,7 +85,7 @@ def _activate(record: ParentRecord, _live: LiveTemplate, scheme: TemplateScheme,
 
 
 def _record(record: ParentRecord, live: LiveTemplate, _scheme: TemplateScheme, known: Schemes) -> RecordStep | None:
-    """Record what is live, if its content is not the current revision's; a revert is a new revision too."""
+    """Record the live content if it differs from the current revision. A revert is a new revision as well."""
     if _is_recorded(record.latest, live, known, record.regimes[-1].scheme):
         return None
     ordinal = max(revision.ordinal for revision in record.revisions) + 1
@@ -97,7 +97,7 @@ _STEPS: tuple[_Rule, ...] = (_activate, _record)  # the order is the first of th
 
 
 def _is_recorded(latest: TemplateRevision, live: LiveTemplate, _known: Schemes, _scheme_id: str) -> bool:
-    """Compare content and not digests: a later scheme may see what this one does not."""
+    """Compare content instead of digests, because a later scheme may see changes that this one does not."""
     return latest.schema == live.schema and template_schemes.is_same_content(latest.content, live.content)
 
 
@@ -120,7 +120,7 @@ def _step(
 
 
 def settled(record: ParentRecord | None, live: LiveTemplate, scheme_id: str, known: Schemes) -> ParentRecord:
-    """Return what the record is when every step was made: for rehearsals, and where no other writer is possible."""
+    """Return the record after all steps, for dry runs and for callers without concurrent writers."""
     while (step := reconcile(record, live, scheme_id, known)) is not None:
         record = step.record
     assert record is not None
@@ -131,16 +131,16 @@ def settled(record: ParentRecord | None, live: LiveTemplate, scheme_id: str, kno
 
 
 class SyncStanding(StrEnum):
-    """How a child stands to its owner."""
+    """Relation of a child to its owner."""
 
     MATCHING = "matching"
-    GRANDFATHERED = "grandfathered"  # it matched when this scheme took over, and nothing visible changed since
+    GRANDFATHERED = "grandfathered"  # it matched when this scheme took effect, and no visible change followed
     DRIFTED = "drifted"
-    UNKNOWN = "unknown"  # a digest that is needed was never stored, and its scheme is not known here
+    UNKNOWN = "unknown"  # a required digest was never stored, and its scheme is not known here
 
 
 def standing(record: ParentRecord, child: ChildOrigin, known: Schemes) -> SyncStanding:
-    """Return how a bound child stands to the current revision under the last regime."""
+    """Return the relation of a bound child to the current revision under the last epoch."""
     birth = None if child.birth is None else record.revision(child.birth)
     if birth is None or child.born_regime is None or child.owner != record.uid:
         return SyncStanding.UNKNOWN
@@ -157,10 +157,10 @@ def standing(record: ParentRecord, child: ChildOrigin, known: Schemes) -> SyncSt
 
 
 def in_sync(record: ParentRecord, child: ChildOrigin, known: Schemes) -> bool | None:
-    """Return True if a child is what its owner wants by the recursive rule; None if that is unknown.
+    """Return True if a child is in sync with its owner by the recursive rule, or None if that is unknown.
 
-    One step of the rule for each regime since the child was born, from its first to the last: the verdict under a
-    regime about the revision that the next one began with is all that the next one asks of the past.
+    The rule takes one step for each epoch since the child was created, from the first to the last. An epoch needs only
+    one fact about the past: the verdict of the previous epoch about the revision this epoch began with.
     """
     birth = None if child.birth is None else record.revision(child.birth)
     if birth is None or child.born_regime is None or child.owner != record.uid:
@@ -176,7 +176,7 @@ def in_sync(record: ParentRecord, child: ChildOrigin, known: Schemes) -> bool | 
 
 
 def is_same(record: ParentRecord, ordinals: tuple[int | None, int | None], known: Schemes) -> bool:
-    """Return True if two revisions of an owner are the same to the scheme of now; one that is not kept is like none."""
+    """Return True if two revisions of an owner are equal under the current scheme. A deleted revision equals none."""
     one, other = (None if ordinal is None else record.revision(ordinal) for ordinal in ordinals)
     return ordinals[0] == ordinals[1] or _matches(one, other, record.regimes[-1].scheme, known) is True
 
@@ -189,14 +189,14 @@ def _under(
     before: bool | None,
     known: Schemes,
 ) -> bool | None:
-    """Return the verdict of one regime about a child's birth and a revision, given the one before about its base."""
+    """Return the verdict of one epoch on a child's origin and a revision, given the previous verdict on its base."""
     birth, subject = compared
     matches = _matches(birth, subject, scheme_id, known)
     return True if matches else _either(matches, _both(_matches(base, subject, scheme_id, known), before))
 
 
 def _judges(regime: HashEpoch, born_regime: int) -> bool:
-    """Return True if a child was there; nothing comes before its first regime, so nothing from before excuses it."""
+    """Return True if the child existed in an epoch. No epoch before its first one can exempt it."""
     return regime.index >= born_regime
 
 
@@ -224,14 +224,14 @@ def _either(one: bool | None, other: bool | None) -> bool | None:  # noqa: FBT00
     return None if one is None or other is None else False
 
 
-# --- what may be forgotten --------------------------------------------------------------------------------------------
+# --- retention ------------------------------------------------------------------------------------------------------
 
 
 def forget(record: ParentRecord, children: Iterable[ChildOrigin], keep: int = 10) -> RecordStep | None:
-    """Return the write that drops revisions and regimes nothing can ask for, or None; `keep` newest stay for undo.
+    """Return the write that drops unneeded revisions and epochs, or None. The `keep` newest stay for undo.
 
-    Pass every child of the owner, read in the transaction that makes the write: one born in between may need what
-    goes. While a child is not bound nothing goes, because its stamp may name any revision.
+    Pass every child of the owner, read in the transaction that makes the write, because a child created in between may
+    need a dropped revision. While any child is unbound nothing is dropped, because its stamp may name any revision.
     """
     mine = [child for child in children if child.owner == record.uid]
     births = {child.birth for child in mine}
@@ -249,9 +249,10 @@ def forget(record: ParentRecord, children: Iterable[ChildOrigin], keep: int = 10
 
 
 def removed_schemes(in_use: Iterable[str], known: Schemes) -> frozenset[str]:
-    """Return the schemes in use that this build should know and does not: who starts has to refuse.
+    """Return the schemes in use that this build should know and does not. A caller must refuse to start.
 
-    One that is newer than the newest known of its name is not removed but not yet there: we were rolled back.
+    A scheme newer than the newest known version of its name was not removed. This build is older because of a
+    rollback.
     """
     newest: dict[str, int] = {}
     for scheme_id in known:

@@ -1,6 +1,6 @@
 """Option 1 for a template group: back-propagation of the owner's hash to its children, as the seed recommends it.
 
-Only where a template says `compatibility: option1`; `option1` tells what is wrong with it.
+It applies only where a template sets `compatibility: option1`. `hash_annotations` lists its defects.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from holdfast.rollouts.core.template_groups import ChildRecord, OwnerRecord, Own
 
 
 def propagated(group: TemplateGroup) -> tuple[OwnerRecord | None, list[ChildRecord]]:
-    """Return the owner and the children that get another stamp; in the store they change together."""
+    """Return the owner and the children that get a new stamp. The store changes them together."""
     lead = group.lead
     scheme = lead.known[lead.record.regimes[-1].scheme]
     content = lead.record.latest.content
@@ -43,5 +43,5 @@ def _stamp(child: ChildRecord, owner: str) -> Stamp | None:
 
 
 def _is_marked(child: ChildRecord) -> bool:
-    """Return True if anything at all was found about a child: the guard of the original asks no more than that."""
+    """Return True if a child has any finding, because the guard of the original asks for no more than that."""
     return any(each.kind in {FindingKind.SPEC, FindingKind.DYNAMIC} for each in child.findings)

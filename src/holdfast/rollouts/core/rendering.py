@@ -1,10 +1,10 @@
-"""Rendering: from the revisions a child was made from to what is declared of it.
+"""Rendering of child declarations from the revisions that a child was created from.
 
-A child keeps the content it was born with, whatever its template says by now; only fields that are changed in place
-follow at once. A part that is a resource of its own gives nothing; children need it, and so come after it.
+A child keeps the content it was created with, even if its template has changed since. Only fields that are changed in
+place follow at once. A part that is a separate resource adds no content. Children depend on it and so come after it.
 
-`$(name)`, `$(slot)`, `$(index)` and `$(zone)` in texts are the child's own; a text that is nothing but `$(index)`
-becomes the number. `$$(` stands for itself.
+`$(name)`, `$(slot)`, `$(index)` and `$(zone)` in strings are the child's own. A string that is only `$(index)` becomes
+the number. `$$(` stands for itself.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _PLACE = re.compile(r"(\$)?\$\((name|slot|index|zone)\)")
 
 
 def slot_name(template: Template, index: int) -> str:
-    """Return the name of a place; the first child in it has the same."""
+    """Return the name of a slot, which is also the name of its first child."""
     return f"{template.name}-{index}"
 
 
 def index_of(template: Template, slot: str) -> int | None:
-    """Return which place a slot of `replicas` is, or None."""
+    """Return the index of a slot of `replicas`, or None."""
     text = slot[len(template.name) + 1 :]
     if not text.isdecimal() or (text[0] == "0" and text != "0") or not slot.startswith(template.name):
         return None
@@ -48,7 +48,7 @@ def index_of(template: Template, slot: str) -> int | None:
 
 
 def zone_of(template: Template, slot: str) -> str:
-    """Return where a slot belongs: zones take turns."""
+    """Return the zone of a slot. Slots are assigned to zones in rotation."""
     index = index_of(template, slot)
     return (
         ""
@@ -60,7 +60,7 @@ def zone_of(template: Template, slot: str) -> str:
 def declaration(group: TemplateGroup, child: ChildRecord, around: Mapping[Address, Declaration]) -> Declaration:
     """Return the declaration of a child, merged with the manifest's own declaration of a selected child.
 
-    One of which nobody knows what it was made from is compared with what it would be made from now, and never written.
+    A child of unknown origin is compared with the content it would be created from now, and is never written.
     """
     template, kind, own = group.template, group.template.child, around.get(child.address)
     made, needs = content(group, child), _needs(group, "" if own is None else own.annotations.get(DEPENDS_ON, ""))
@@ -88,7 +88,7 @@ def declaration(group: TemplateGroup, child: ChildRecord, around: Mapping[Addres
 
 
 def _needs(group: TemplateGroup, own: str) -> dict[str, str]:
-    """Return what a child needs, as an annotation: what is said of it, and the parts that are resources."""
+    """Return the dependencies of a child as an annotation: its declared ones, and the parts that are resources."""
     kind = group.template.child
     said = own if own or kind is None else kind.depends_on
     parts = [str(each.template.address) for each in group.owners if each.template.address is not None]
