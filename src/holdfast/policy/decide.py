@@ -105,14 +105,12 @@ class WriteRecord:
     damaged: bool = False  # its stored record is lost: it is written once, to capture the record again
     failed: str = ""  # the failure that the service reports for our last write of this declaration, if any
     unsure: str = ""  # why the result of our last create is unknown, and what to do
-    uncompared: bool = (
-        False  # it probably exists but was not compared, because of the mode or because it cannot be read
-    )
+    uncompared: bool = False  # it probably exists but was not compared: the mode, or it cannot be read
 
 
 @dataclass(frozen=True, slots=True)
 class PathFacts:
-    """What is known of the paths among the findings."""
+    """The facts about the paths of the findings."""
 
     immutable: frozenset[str] = frozenset()  # fixed at creation
     declared_lists: frozenset[str] = frozenset()  # inside lists that are declared

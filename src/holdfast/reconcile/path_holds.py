@@ -124,7 +124,7 @@ def _laddered(
         writes = put_back.get(path, ())
         until = contention_rules.backoff_until(writes, rules)
         if until is not None and writes[-1].at <= now < until:  # a clock that was set back must not make us wait
-            message = f"revert a moment ago and moved again; next try in {until - now:.0f} s"
+            message = f"reverted a moment ago and changed again; next try in {until - now:.0f} s"
             out[path] = PathHold(HoldReason.BACKOFF, message)
     return out
 

@@ -75,7 +75,7 @@ def poisoned(store: Path, function: str) -> int:
     with closing(sqlite3.connect(store)) as opened:
         cells = list(_cells(opened))
         for table, column, rowid, cell in cells:
-            text = zlib.decompress(cell) if cell[:1] == b"x" else cell
+            text = _unpacked(cell)
             if b'"casefold"' not in text:
                 continue
             count += 1
@@ -87,6 +87,14 @@ def poisoned(store: Path, function: str) -> int:
                     opened.execute(f"UPDATE {other_table} SET {other_column} = ? WHERE rowid = ?", (after, other))
         opened.commit()
     return count
+
+
+def _unpacked(cell: bytes) -> bytes:
+    """Return the text of a packed document, and any other cell (a digest may begin like one) as it is."""
+    try:
+        return zlib.decompress(cell)
+    except zlib.error:
+        return cell
 
 
 def _cells(opened: sqlite3.Connection) -> Iterator[tuple[str, str, int, bytes]]:

@@ -168,7 +168,14 @@ ADDRESS_SCOPE = Sample(
 
 
 def _outside(bench: Bench) -> list[Declaration]:
-    outer = {"networkId": "${Network/ext.id}", "cidr": "172.24.0.0/24", "ipVersion": 4, "enableDhcp": False}
+    outer = {
+        "networkId": "${Network/ext.id}",
+        "cidr": "172.24.0.0/24",
+        "ipVersion": 4,
+        "enableDhcp": False,
+        # A router's gateway is drawn at random: the pool leaves out the addresses that the samples fix.
+        "allocationPools": [{"start": "172.24.0.100", "end": "172.24.0.180"}],
+    }
     return [
         *net_and_subnet(bench),
         bench.declare("Network", "ext", {"external": True}),
