@@ -1,8 +1,9 @@
-"""Rolling out: carrying out the steps of rollouts through the engine that carries out everything else.
+"""Rollout controller: carries out the steps of rollouts through the same engine as every other write.
 
-A pass asks the pure core what is to be done, writes the intents and the rollout in one transaction, and then makes the
-world follow: children that are being created are applied, those being removed are deleted. Killed anywhere, the next
-pass finds the intents and goes on; a child that was made already is found in sync and taken as made.
+A pass asks the pure core for steps and writes the intents and the rollout in one transaction. It then carries them
+out: children in state CREATING are applied, children in state REMOVING are deleted. If the process is killed at any
+point, the next pass finds the intents and continues. A child that was already created is found in sync and counts as
+created.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ from holdfast.rollouts.preconditions import Guard
 from holdfast.rollouts.repository import ASK_AGAIN_SECONDS, Batch, RolloutRepository
 from holdfast.store.records import AuditEvent, VersionConflict
 
-AT_ONCE: Final = 1000  # children that are applied in one go ...
-IN_HAND: Final = 16  # ... and of them those that are being sent: so many more at most after a stop
+AT_ONCE: Final = 1000  # children that are applied in one batch
+IN_HAND: Final = 16  # writes in flight per batch: at most this many still finish after a stop
 
 
 @dataclass(slots=True)
 class RolloutResult:
-    """What a run of rollouts came to."""
+    """Result of a rollout run."""
 
     groups: list[TemplateGroup] = field(default_factory=list)
     reports: list[RunReport] = field(default_factory=list)
@@ -46,36 +47,38 @@ class RolloutResult:
 
 @dataclass(slots=True)
 class _ViewCache:
-    """What the last pass over a template group made of its children; only what has changed is computed again."""
+    """Views of the children from the last pass over a template group. Only changed children are computed again."""
 
-    key: object = None  # by what they were seen
-    children: dict[int, tuple[ChildRecord, Child | None]] = field(default_factory=dict)  # by identity, as long as kept
+    key: object = None  # key of the view that produced them
+    children: dict[int, tuple[ChildRecord, Child | None]] = field(
+        default_factory=dict
+    )  # by identity, while the record is kept
     grouping: Grouping = field(default_factory=Grouping)
 
 
 @dataclass(slots=True)
 class RolloutController:
-    """Brings the children of templates to where their rollouts go."""
+    """Controller that moves the children of templates to the target of their rollouts."""
 
     repository: RolloutRepository
     templates: Sequence[Template]
-    around: Mapping[Address, Declaration]  # what is declared otherwise
+    around: Mapping[Address, Declaration]  # other declarations
     base: ResourceSet  # strategies, settings, profiles
     applier: Callable[[ResourceSet], Applier]
-    known: Sequence[Address] = ()  # what references may mean besides
+    known: Sequence[Address] = ()  # further addresses that references may name
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     progress: Callable[[RunReport], None] | None = None
-    at_once: Amount | None = None  # slots at work over all templates; None: as many as each of them allows
+    at_once: Amount | None = None  # active slots over all templates; None: no limit beyond that of each template
     _views: dict[str, _ViewCache] = field(default_factory=dict)  # by template
     _sizes: dict[str, int] = field(default_factory=dict)  # slots, by template
-    _moves: dict[str, int] = field(default_factory=dict)  # of turns, when what is known of a template was read
+    _moves: dict[str, int] = field(default_factory=dict)  # budget moves at the time a template was last read
 
     def now(self) -> float:
-        """Return the present."""
+        """Return the current time."""
         return self.repository.clock.now()
 
     async def run(self, names: Collection[str] | None = None) -> RolloutResult:
-        """Settle everything, and go as far as rollouts, all or those of some templates, can go without waiting."""
+        """Settle all templates, then advance the rollouts of all or the named templates until they have to wait."""
         out = RolloutResult()
         await self._note_turns(each.name for each in self.templates)
         settled = await self.settle()
@@ -86,7 +89,7 @@ class RolloutController:
             before = await self._turns_version()
             for group in list(rolled.values()) if self.at_once is None else concurrency.in_turn(rolled.values()):
                 rolled[group.template.name] = await self.roll(group, out.reports)
-            if await self._turns_version() == before:  # nobody gave a turn away that another may have waited for
+            if await self._turns_version() == before:  # no process released a slot that another template may wait for
                 break
         out.groups += rolled.values()
         return out
@@ -101,7 +104,7 @@ class RolloutController:
         return 0 if self.at_once is None else (await concurrency.read(self.repository.store)).version
 
     async def _turns(self, group: TemplateGroup) -> ConcurrencyBudget | None:
-        """Return who has which turns; raise VersionConflict if another process rolls the same template."""
+        """Return the concurrency budget. Raise VersionConflict if another process rolls the same template."""
         if self.at_once is None:
             return None
         name, turns = group.template.name, await concurrency.read(self.repository.store)
@@ -110,7 +113,7 @@ class RolloutController:
         return turns
 
     async def settle(self) -> list[TemplateGroup]:
-        """Look at what nobody has a record of, and write down what is declared, unless there is a secret in it."""
+        """Check resources without a record, then record the declarations unless they contain a secret."""
         await adopt_scan.survey(self.repository, self.templates, self.around, self._look)
         moved = [each for each in self.templates if await self._is_new(each)]
         if moved:
@@ -128,7 +131,7 @@ class RolloutController:
         return template_groups.step(template, await self.repository.owner(template)) is not None
 
     async def _refuse_secrets(self, group: TemplateGroup) -> None:
-        """Look at a child as it would be made now; the others have nothing else in them."""
+        """Refuse a group whose children would contain a secret. One child is checked because all are alike."""
         for child in [*group.children.values(), *rendering.imagined(group)][:1]:
             newest = replace(child, births=template_groups.born(group, group.current))
             declared = rendering.declaration(group, newest, self.around)
@@ -144,14 +147,14 @@ class RolloutController:
                 preconditions.refuse_clear_part(part, item)
 
     async def roll(self, group: TemplateGroup, reports: list[RunReport]) -> TemplateGroup:
-        """Make passes over one template group until there is only waiting, or nothing left."""
+        """Run passes over one template group until it waits or is finished."""
         while not self.stop.is_set():
             try:
                 group, is_moved = await self._pass(group, reports)
             except VersionConflict as error:
                 if (
                     error.collection == concurrency.COLLECTION
-                ):  # nothing of this template group has changed: only its turns are others
+                ):  # the template group is unchanged, only the concurrency budget changed
                     continue
                 await self._note_turns([group.template.name])
                 settled = await self.repository.settle(self.templates, self.around)
@@ -163,7 +166,7 @@ class RolloutController:
         try:
             group = await self._given_back(group)
             group = await self.repository.judged(group)
-        except VersionConflict:  # whoever was faster has judged, too
+        except VersionConflict:  # the faster process has judged the group as well
             return group
         return await self._rest(group)
 
@@ -174,7 +177,7 @@ class RolloutController:
         return group, group is not before
 
     async def _steps(self, group: TemplateGroup) -> TemplateGroup:
-        """Ask the core for steps, and write them down as intents together with the rollout."""
+        """Ask the core for steps, and record them as intents together with the rollout."""
         file, store = group.rollout, self.repository.store
         if file is None or file.rollout.phase in OVER or await self._is_paused(group):
             return group
@@ -195,7 +198,7 @@ class RolloutController:
         return await self._kept(group, batch)
 
     def _working(self, group: TemplateGroup, seen: Sequence[Child], begun: Collection[str] = ()) -> int:
-        """Return how many slots are at work."""
+        """Return how many slots are active."""
         file = group.rollout
         if file is None or file.rollout.phase in OVER:
             return 0
@@ -209,7 +212,7 @@ class RolloutController:
         batch.besides += [] if after is None else [after]
 
     async def _kept(self, group: TemplateGroup, batch: Batch) -> TemplateGroup:
-        """Make changes true, if there are any, and note the turns that are taken with them."""
+        """Commit changes, if there are any, and count the budget write they contain."""
         if not batch:
             return group
         group = await self.repository.commit(group, batch)
@@ -219,7 +222,7 @@ class RolloutController:
         return group
 
     async def _given_back(self, group: TemplateGroup) -> TemplateGroup:
-        """Give back the turns of slots that nothing is being done in any more."""
+        """Release the concurrency slots in which no work remains."""
         while (turns := await self._turns(group)) is not None:
             seen = [] if group.rollout is None else group_views.children(group)
             batch = Batch()
@@ -231,7 +234,7 @@ class RolloutController:
         return group
 
     def _seen(self, group: TemplateGroup, seen: child_status.ChildCondition) -> list[Child]:
-        """Return the children as the rollout sees them; of those that have not changed since the last pass, as then."""
+        """Return the children as the rollout sees them. Unchanged children reuse the view of the last pass."""
         view = group_views.View(group, self._zones(group))
         known = self._views.setdefault(group.template.name, _ViewCache())
         before = known.children if known.key == view.key else {}
@@ -260,7 +263,7 @@ class RolloutController:
         return lambda child: self.around[child.address].labels.get(label, "") if child.address in self.around else ""
 
     async def _is_paused(self, group: TemplateGroup) -> bool:
-        """Return True if somebody paused everything, or what the children are; then nothing is begun here either."""
+        """Return True if a pause covers all resources or the children of this group. Then no step begins here."""
         return preconditions.paused_by(group, await self.repository.store.pauses(), self.now()) is not None
 
     def _intents(self, group: TemplateGroup, steps: Sequence[Step], now: float) -> Batch:
@@ -285,19 +288,21 @@ class RolloutController:
         return batch
 
     def _saved(self, name: str, before: Rollout, after: Rollout) -> list[AuditEvent]:
-        """Tell in the audit trail when a rollout turns, not each time it counts."""
+        """Return the audit events for a change of phase, wave or target. Changed counters alone are not recorded."""
         told = (after.phase, after.wave, after.target.revision)
         if told == (before.phase, before.wave, before.target.revision):
             return []
         data: dict[str, Json] = {"rollout": after.id, "wave": after.wave, "target": after.target.revision}
         return [self.repository.event(f"rollout.{after.phase.value}", name, **data, why=after.why)]
 
-    # -- making the world follow
+    # -- carrying out the intents
 
     async def _carried_out(self, group: TemplateGroup, reports: list[RunReport]) -> TemplateGroup:
         creating = [each for each in group.children.values() if each.state is ChildState.CREATING]
         removing = [each for each in group.children.values() if each.state is ChildState.REMOVING]
-        for start in range(0, len(removing), AT_ONCE):  # first: what allows these was seen just now
+        for start in range(
+            0, len(removing), AT_ONCE
+        ):  # removals first, because the state that allows them was read just now
             group = await self._remove(group, removing[start : start + AT_ONCE], reports)
         for start in range(0, len(creating), AT_ONCE):
             group = await self._create(group, creating[start : start + AT_ONCE], reports)
@@ -329,7 +334,7 @@ class RolloutController:
         return await self._withdrawn(group, children, guard)
 
     async def _withdrawn(self, group: TemplateGroup, children: Sequence[ChildRecord], guard: Guard) -> TemplateGroup:
-        """Take back what was stopped before anything was written."""
+        """Withdraw intents that were stopped before any write."""
         batch, now = Batch(), self.now()
         for child in (each for each in children if each.address in guard.held):
             left = group_rollouts.withdrawn(child, now)
@@ -339,7 +344,7 @@ class RolloutController:
         return await self.repository.commit(group, batch) if batch else group
 
     async def learnt(self, group: TemplateGroup, children: Sequence[ChildRecord], report: RunReport) -> TemplateGroup:
-        """Note which children became ready and which failed; of the others nothing is known yet."""
+        """Record which children became ready and which failed. The state of the others is not known yet."""
         failed, fine = child_status.unwell(report), child_status.well(report)
         documents = {}
         if group.template.checks.ready_when:
@@ -382,7 +387,7 @@ class RolloutController:
     async def _restore(
         self, group: TemplateGroup, children: Sequence[ChildRecord], reports: list[RunReport]
     ) -> TemplateGroup:
-        """Give back to rewritten children what they were before the rewriting failed."""
+        """Restore children to their previous content after a failed rewrite."""
         fine = child_status.well(await self._apply(group, children, self._guard(group, ()), reports))
         return await self._gone(group, [each for each in children if each.address in fine])
 
@@ -406,7 +411,7 @@ class RolloutController:
             self.progress(report)
 
     async def _asked_again(self, group: TemplateGroup) -> TemplateGroup:
-        """Note when predicates are to be asked again: the world may break them at any time."""
+        """Record when predicates are due again, because live state may break them at any time."""
         now = self.now()
         due = [
             replace(each, due_at=now + ASK_AGAIN_SECONDS, version=each.version + 1)
@@ -419,7 +424,7 @@ class RolloutController:
             return group
 
     async def _rest(self, group: TemplateGroup) -> TemplateGroup:
-        """Note when there is something to do again."""
+        """Record when the group is due again."""
         group = await self._asked_again(group)
         file = group.rollout
         if file is None or file.rollout.phase in OVER:
@@ -430,5 +435,5 @@ class RolloutController:
         rested = replace(file, due_at=due, rollout=replace(file.rollout, version=file.rollout.version + 1))
         try:
             return await self.repository.commit(group, Batch(rollouts=[rested]))
-        except VersionConflict:  # somebody else took it further and will say when
+        except VersionConflict:  # another process advanced the rollout and sets the time
             return group

@@ -25,16 +25,16 @@ from holdfast.rollouts.core.slots import ChildState
 from holdfast.rollouts.core.template_groups import ChildRecord, OwnerRevision, RolloutRecord, TemplateGroup
 from holdfast.rollouts.core.templates import Method
 
-# --- births and departures --------------------------------------------------------------------------------------------
+# --- creation and removal -------------------------------------------------------------------------------------------
 
 
 def unborn(group: TemplateGroup) -> list[ChildRecord]:
-    """Return the first children of slots that were not seen alive yet; whether they exist only the store knows."""
+    """Return the first children of slots that were never seen ready. Only the store knows if they exist."""
     return [each for each in group.children.values() if each.state is ChildState.CREATING and not each.made_by]
 
 
 def reborn(group: TemplateGroup, never_written: Collection[Address]) -> Iterator[ChildRecord]:
-    """Yield the children that were never written and would be made from something else by now."""
+    """Yield the children that were never written and whose revision is no longer the one to create from."""
     generation = template_groups.birth_generation(group)
     for child in unborn(group):
         if child.address in never_written and child.generation != generation.number:
@@ -43,7 +43,7 @@ def reborn(group: TemplateGroup, never_written: Collection[Address]) -> Iterator
 
 
 def missing(group: TemplateGroup, now: float) -> Iterator[ChildRecord]:
-    """Yield the children to be born in slots of `replicas` that nothing fills."""
+    """Yield the children to create in empty slots of `replicas`."""
     filled = {child.slot for child in group.children.values()}
     generation = template_groups.birth_generation(group)
     births = template_groups.born(group, generation)
@@ -55,7 +55,7 @@ def missing(group: TemplateGroup, now: float) -> Iterator[ChildRecord]:
 
 
 def surplus(group: TemplateGroup) -> Iterator[ChildRecord]:
-    """Yield the children in slots that `replicas` no longer asks for, as being removed."""
+    """Yield the children in slots that `replicas` no longer asks for, in state REMOVING."""
     for child in group.children.values():
         if child.state is not ChildState.REMOVING and not group_views.is_wanted(group, child.slot):
             yield dataclasses.replace(child, state=ChildState.REMOVING, note="fewer replicas are wanted")
@@ -64,7 +64,7 @@ def surplus(group: TemplateGroup) -> Iterator[ChildRecord]:
 def found(
     group: TemplateGroup, absent: Iterable[Address], there: Mapping[Address, Mapping[str, Stamp]], now: float
 ) -> Iterator[ChildRecord]:
-    """Yield records for selected children that have none: those that exist already are adopted by their stamps."""
+    """Yield records for selected children that have none. Children that already exist are adopted by their stamps."""
     generation = template_groups.birth_generation(group)
     births = template_groups.born(group, generation)
     for address in absent:
@@ -80,7 +80,7 @@ def _stamped(stamp: Stamp | None) -> OwnerRevision:
 
 
 def adopted(group: TemplateGroup, child: ChildRecord) -> ChildRecord:
-    """Return a child with whatever of its origin its stamps tell; what they do not tell stays unknown."""
+    """Return a child with the origin that its stamps prove. An origin without a stamp stays unknown."""
     births = dict(child.births)
     for owner in group.owners:
         known = owner.template.readable(owner.known)
@@ -94,9 +94,9 @@ def adopted(group: TemplateGroup, child: ChildRecord) -> ChildRecord:
 
 
 def begun(group: TemplateGroup, now: float) -> tuple[RolloutRecord | None, RolloutRecord | None]:
-    """Return the rollout at hand, ended, and the new one, where the declarations or the findings ask for that.
+    """Return the current rollout, ended, and a new one, if the declarations or the findings require it.
 
-    What was undone, or rolled back, is not tried again until somebody edits the template or resumes.
+    A rollout that was undone or rolled back is not tried again until the template is edited or the rollout is resumed.
     """
     file = group.rollout
     if group.is_rolling and file is not None:
@@ -131,7 +131,7 @@ def _id(number: int) -> str:
 
 
 def _good(group: TemplateGroup) -> RolloutTarget | None:
-    """Return where to go back to: what the last rollout brought, else what most children are."""
+    """Return the rollback target: the target of the last rollout, else the newest older revision of the children."""
     file = group.rollout
     if file is not None and file.rollout.phase in OVER:
         wanted: int | None = file.rollout.target.revision
@@ -144,10 +144,10 @@ def _good(group: TemplateGroup) -> RolloutTarget | None:
 
 
 def _moved_on(group: TemplateGroup, number: int) -> str:
-    """Return the part that children of a generation could not be made with: a resource that is something else by now.
+    """Return the part that blocks creating children of a revision set: a resource that has changed since.
 
-    What children are made from is kept, so that the way back is exact. Such a part is not recreated for each child:
-    there is one, and it is what its declaration says.
+    The content of children is stored, so a rollback is exact. Such a part is not recreated per child, because there is
+    only one, and its declaration defines it.
     """
     wanted = group.generation(number)
     if wanted is None:
@@ -161,9 +161,9 @@ def _moved_on(group: TemplateGroup, number: int) -> str:
 
 
 def undone(group: TemplateGroup, now: float, who: str, to: int | None = None) -> tuple[RolloutRecord | None, str]:
-    """Return the rollout that takes the last one back, or why there is none.
+    """Return the rollout that undoes the last one, or the reason why there is none.
 
-    One under way turns round; one that is complete gets a counterpart that is rolled back from the beginning.
+    A running rollout reverses. A complete rollout gets a new rollout that is a rollback from the start.
     """
     file = group.rollout
     if file is None:
@@ -189,7 +189,7 @@ def undone(group: TemplateGroup, now: float, who: str, to: int | None = None) ->
 
 
 def resumed(group: TemplateGroup, now: float, who: str) -> tuple[RolloutRecord | None, str]:
-    """Return the rollout that goes on after a stop, or tries again what was taken back, or why there is none."""
+    """Return the rollout that continues after a stop or retries after a rollback, or the reason why there is none."""
     file = group.rollout
     if file is None:
         return None, "nothing was rolled out yet"
@@ -208,7 +208,7 @@ Places = Mapping[str, Sequence[ChildRecord]]
 
 
 def places(group: TemplateGroup, slots: Collection[str]) -> Places:
-    """Return the children in some slots, once for all steps of a pass."""
+    """Return the children in the given slots, computed once for all steps of a pass."""
     out: dict[str, list[ChildRecord]] = {}
     for child in group.children.values():
         if child.slot in slots:
@@ -217,7 +217,7 @@ def places(group: TemplateGroup, slots: Collection[str]) -> Places:
 
 
 def created(group: TemplateGroup, step: CreateChild, at: Places, now: float) -> ChildRecord:
-    """Return the record of a child that a rollout asks for; what is rewritten keeps its name and what it was."""
+    """Return the record of a requested child. A rewritten child keeps its name and its previous origin."""
     generation = group.generation(step.revision)
     assert generation is not None, f"generation {step.revision} of {group.template.name} is lost"
     births = template_groups.born(group, generation)
@@ -240,7 +240,7 @@ def created(group: TemplateGroup, step: CreateChild, at: Places, now: float) -> 
         attempt=step.attempt,
         reason=step.reason,
         before=None if was is None else (was.generation, was.births),
-        findings=() if was is None else was.findings,  # they keep their age, should nothing come of it
+        findings=() if was is None else was.findings,  # findings keep their age in case the rewrite fails
         since=now,
         version=0 if kept is None else kept.version,
         is_rewriting=bool(step.child),
@@ -252,22 +252,22 @@ def _rewrites(group: TemplateGroup, child: ChildRecord | None = None) -> bool:
 
 
 def _child_name(step: CreateChild) -> str:
-    """Return a name that only this attempt of this rollout has: the same step twice is the same child."""
+    """Return a name unique to this attempt of this rollout, so that a repeated step names the same child."""
     rollout, _, back = step.made_by.partition("/")
     return f"{step.slot}-{rollout}{back[:1]}{f'x{step.attempt}' if step.attempt else ''}"
 
 
 def _only(group: TemplateGroup, slot: str, at: Places) -> Address:
-    """Return the address of what is, or was, in a slot that can hold one thing only."""
+    """Return the address of the present or former child of a slot that can hold one child only."""
     known = next((each.address for each in at.get(slot, ())), None)
     return known or rendering.child_address(group.template, slot)
 
 
 def removed(group: TemplateGroup, step: RemoveChild) -> ChildRecord:
-    """Return the record of a child that a rollout wants out of the way.
+    """Return the record of a child that a rollout wants to remove.
 
-    What is rewritten is not removed: its place counts as empty until it has the new content, and one that failed gets
-    back what it was before.
+    A child that is rewritten is not removed. Its slot counts as empty until it has the new content. If the rewrite
+    failed, the child gets its previous content.
     """
     child = group.children[Address.parse(step.child)]
     if not _rewrites(group, child):
@@ -279,7 +279,7 @@ def removed(group: TemplateGroup, step: RemoveChild) -> ChildRecord:
 
 
 def is_beginning(group: TemplateGroup, child: ChildRecord, at: Places, maker: str) -> bool:
-    """Return True if an intent is the first that a rollout has for a slot, so that nothing is half done without it."""
+    """Return True if an intent is the first of a rollout for a slot, so that dropping it leaves no partial work."""
     method = group.template.rollout.method
     if child.state is ChildState.CREATING:
         keeps = method is Method.REPLACE_BEFORE_REMOVE or _rewrites(group, child)
@@ -290,7 +290,7 @@ def is_beginning(group: TemplateGroup, child: ChildRecord, at: Places, maker: st
 
 
 def withdrawn(child: ChildRecord, now: float) -> ChildRecord | None:
-    """Return what is left of an intent that was stopped before anything was written: the child of before, or None."""
+    """Return the previous child if an intent was stopped before any write, or None if there was no child."""
     if child.state is ChildState.REMOVING:
         return dataclasses.replace(child, state=ChildState.READY, note="")
     if child.before is None:
@@ -310,7 +310,7 @@ def withdrawn(child: ChildRecord, now: float) -> ChildRecord | None:
 
 
 def gone(group: TemplateGroup, child: ChildRecord, at: Places, now: float) -> ChildRecord | None:
-    """Return what is left of a child that was removed: the place it leaves empty, or nothing."""
+    """Return the record of the empty slot that a removed child leaves, or None if no record remains."""
     if _rewrites(group, child):
         return dataclasses.replace(
             child, state=ChildState.READY, ready_since=now, made_by="", attempt=0, is_rewriting=False
@@ -322,19 +322,19 @@ def gone(group: TemplateGroup, child: ChildRecord, at: Places, now: float) -> Ch
 
 
 def retired(rollout: Rollout) -> bool:
-    """Return True if a rollout needs no more looking at until somebody acts."""
+    """Return True if a rollout needs no further pass until a person acts."""
     return rollout.phase in OVER or rollout.phase in {RolloutPhase.PAUSED, RolloutPhase.HALTED}
 
 
 # --- waking -----------------------------------------------------------------------------------------------------------
 
 
-LOOK_AGAIN_SECONDS: Final = 30.0  # for what nobody can foresee: a gate, a window, somebody else's write
-SOON_SECONDS: Final = 5.0  # for a child that is being made
+LOOK_AGAIN_SECONDS: Final = 30.0  # for changes without a known time: a gate, a window, a write by another process
+SOON_SECONDS: Final = 5.0  # for a child that is being created
 
 
 def wake_at(group: TemplateGroup, now: float) -> float | None:
-    """Return when to look again; None when only a person can set it going."""
+    """Return the time of the next pass, or None if only a person can resume the rollout."""
     file = group.rollout
     if file is None or (retired(file.rollout) and not _is_busy(group)):
         return None
@@ -365,5 +365,5 @@ def _moments(group: TemplateGroup, now: float) -> Iterator[float]:
 
 
 def _later(moment: float, now: float) -> float:
-    """Return a moment that is to come; one that is past says nothing."""
+    """Return a future moment. A past moment is replaced by the default interval."""
     return moment if moment > now else now + LOOK_AGAIN_SECONDS

@@ -1,7 +1,7 @@
-"""Records of rollouts: what is saved of one, the steps it asks for, and what it makes of a slot.
+"""Records of rollouts: the saved state of one, its steps, and its reading of a slot.
 
-Data and the few questions that every part of a rollout asks; the decisions are in `rollout_progress` and
-`rollout_work`.
+The module holds data and the few queries that every part of a rollout uses. The decisions are in `rollout_steps` and
+`scheduler`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from holdfast.rollouts.core.slots import Child, ChildState, Slot, SlotSet
 
 
 class RolloutPhase(StrEnum):
-    """Where a rollout is."""
+    """Phase of a rollout."""
 
     PENDING = "pending"
     CANARY = "canary"
@@ -33,7 +33,7 @@ BEGINNING: Final = frozenset({RolloutPhase.CANARY, RolloutPhase.PROGRESSING})
 
 
 class SlotFailures(NamedTuple):
-    """What went wrong in one slot."""
+    """Failures in one slot."""
 
     times: int
     last_at: float
@@ -41,14 +41,14 @@ class SlotFailures(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RolloutTarget:
-    """A revision to come to, and the ordinals that equal it under the scheme: their children need not be replaced."""
+    """Target revision, and the ordinals that equal it under the scheme. Their children need no replacement."""
 
     revision: int
     accepts: frozenset[int]
 
 
 class RolloutProgress(NamedTuple):
-    """The highest number of ready replacements, and when it was reached."""
+    """Highest number of ready replacements, and the time it was reached."""
 
     ready: int = 0
     at: float = 0.0
@@ -56,19 +56,19 @@ class RolloutProgress(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """What has to be saved of a rollout; each save is a compare-and-swap on `version`."""
+    """Saved state of a rollout. Each save is a compare-and-swap on `version`."""
 
     id: str
     target: RolloutTarget
-    previous: RolloutTarget | None  # where an automatic rollback goes; None: nowhere
+    previous: RolloutTarget | None  # target of an automatic rollback; None: no rollback
     started_at: float
     phase: RolloutPhase = RolloutPhase.PENDING
     wave: int = 0
     failures: Mapping[str, SlotFailures] = field(default_factory=dict)  # by slot
-    forgiven: int = 0  # failures from before it was resumed
+    forgiven: int = 0  # failures before the last resume
     progress: RolloutProgress = field(default_factory=RolloutProgress)
-    well_since: float | None = None  # since when the wave is complete and well
-    is_closed: bool = False  # a window was closed when it was last looked at
+    well_since: float | None = None  # since when the wave is complete and healthy
+    is_closed: bool = False  # a window was closed at the last pass
     is_going_back: bool = False
     resumes_to: RolloutPhase | None = None
     why: str = ""
@@ -76,18 +76,18 @@ class Rollout:
 
     @property
     def maker(self) -> str:
-        """What its replacements carry; those of a rollback are told from those that are rolled back."""
+        """Mark that its replacements carry. It separates children of a rollback from those that are rolled back."""
         return f"{self.id}/back" if self.is_going_back else self.id
 
     @property
     def failed(self) -> int:
-        """How many replacements have failed since it was started or resumed."""
+        """Number of replacements that failed since the rollout was started or resumed."""
         return sum(each.times for each in self.failures.values()) - self.forgiven
 
 
 @dataclass(frozen=True, slots=True)
 class SaveRollout:
-    """Store the rollout if the stored version is `expected`; if not, read again and drop the other steps."""
+    """Step that stores the rollout if its version is `expected`. Otherwise read again and drop the other steps."""
 
     expected: int
     rollout: Rollout
@@ -95,20 +95,20 @@ class SaveRollout:
 
 @dataclass(frozen=True, slots=True)
 class CreateChild:
-    """Make a child of a revision in a slot. The key names the child: the same key twice is the same child."""
+    """Step that creates a child of a revision in a slot. The key names the child: a repeated key is the same child."""
 
     key: str
     slot: str
     revision: int
     made_by: str
     attempt: int
-    reason: str  # to be kept with the child: a budget counts the slot by it until it is done
-    child: str = ""  # that is there and gets the content of the revision; else a new one is made
+    reason: str  # kept with the child: a budget counts the slot under it until the slot is done
+    child: str = ""  # existing child that gets the content of the revision; empty: a new child is created
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveChild:
-    """Remove a child; one that is gone is removed."""
+    """Step that removes a child. A child that is already deleted counts as removed."""
 
     key: str
     slot: str
@@ -120,12 +120,12 @@ Step = SaveRollout | CreateChild | RemoveChild
 
 
 def made(rollout: Rollout, fleet: SlotSet) -> tuple[Child, ...]:
-    """Return the children that a rollout, in its present direction, has put there."""
+    """Return the children that a rollout created in its present direction."""
     return fleet.made.get(rollout.maker, ())
 
 
 def taken(rollout: Rollout, fleet: SlotSet) -> int:
-    """Return how many slots a rollout has taken up, finished or not: what waves count."""
+    """Return how many slots a rollout has started or finished, which is the number that waves count."""
     mine = {child.slot for child in made(rollout, fleet)}
     return len(mine | {slot.name for slot in fleet.busy if _is_emptied(slot)})
 
@@ -135,12 +135,12 @@ def _is_emptied(slot: Slot) -> bool:
 
 
 def at_work(rollout: Rollout, fleet: SlotSet) -> list[Slot]:
-    """Return the slots in which something is being done: they count against budgets until it is done."""
+    """Return the active slots. They count against budgets until they are done."""
     return [slot for slot in fleet.busy if not is_done(rollout, slot)]
 
 
 def is_done(rollout: Rollout, slot: Slot) -> bool:
-    """Return True if a slot is as the target wants it, or is not to be touched."""
+    """Return True if a slot matches the target or must not be touched."""
     if len(slot.living) != 1:
         return False
     child = slot.living[0]
