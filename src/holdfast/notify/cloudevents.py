@@ -16,7 +16,7 @@ CONTENT_TYPE: Final = "application/cloudevents+json; charset=utf-8"
 
 
 class Type(StrEnum):
-    """What happened; a type never changes its meaning, a new meaning is a new version."""
+    """The type of an event. A type never changes its meaning: a new meaning is a new version."""
 
     DRIFT_DETECTED = "dev.holdfast.drift.detected.v1"
     DRIFT_RESOLVED = "dev.holdfast.drift.resolved.v1"

@@ -51,7 +51,7 @@ class Notifier:
 
 @dataclass(frozen=True, slots=True)
 class _Delivery:
-    """What became of one message; without `why` it arrived."""
+    """The result of delivering one message. Without `why` it arrived."""
 
     sink: str
     message: Message
@@ -59,7 +59,7 @@ class _Delivery:
 
 
 async def notify(report: RunReport, before: Mapping[Address, Status | None], office: Notifier) -> None:
-    """Tell every sink what is news to it. Never raises for what a sink or the store does: a run is not about this."""
+    """Send to every sink the events that are new to it. Failures of a sink or the store never raise."""
     if not office.sinks:
         return
     try:
@@ -128,7 +128,7 @@ async def _deliver(sink: Sink, found: Sequence[Message], office: Notifier) -> li
 def _put_by(
     sink: Sink, deliveries: Iterable[_Delivery], memory: Mapping[Address, DeliveryHistory], office: Notifier
 ) -> list[_Delivery]:
-    """Keep what was not delivered as dead letters; return what is worth a line in the trail, each failure once."""
+    """Keep undelivered events as dead letters, and return the failures for the audit trail, each once."""
     out: list[_Delivery] = []
     for each in deliveries:
         if each.why is not None:

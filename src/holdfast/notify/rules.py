@@ -1,7 +1,7 @@
-"""What of a run is news to whom, and how it is put: pure, from a report to events.
+"""Notification rules: which events of a run go to which sink. Pure, from a report to events.
 
-The same trouble at the same paths is told once, however many runs see it; its end is told to whoever heard of it; a
-reminder comes only after the interval that a sink asks for. Everything of one kind in one run may go as one event.
+A problem at the same paths is sent once, however many runs see it. Its end is sent to the sinks that received it. A
+reminder is sent only after the interval of the sink. All events of one kind in one run may be grouped into one.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _WORDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """Something that a run saw and that somebody may want to hear of."""
+    """An observation of a run that may be sent to a sink."""
 
     type: Type
     topic: Topic
@@ -72,7 +72,7 @@ class Incident:
 
 @dataclass(frozen=True, slots=True)
 class NotificationCandidates:
-    """All that is worth telling of a run, whoever has heard of it."""
+    """All observations of a run, before they are filtered by sink."""
 
     happenings: tuple[Incident, ...] = ()
     restored: Mapping[Address, Status | None] = field(default_factory=dict)  # in sync now, with what it was before
@@ -82,7 +82,7 @@ class NotificationCandidates:
 
 @dataclass(slots=True)
 class DeliveryHistory:
-    """What one sink has heard of one resource."""
+    """The events that one sink has received about one resource."""
 
     open: dict[str, float] = field(default_factory=dict)  # key -> when it was last told
     times: Counter[str] = field(default_factory=Counter)  # key -> how often, since the last end
@@ -179,7 +179,7 @@ def _trouble(checked: CheckResult, acted: ActionResult | None, topic: Topic, was
 
 
 def _restraints(checked: CheckResult) -> Iterator[Incident]:
-    """Go through what keeps a resource from being reverted, as far as somebody should know."""
+    """Yield the reasons that hold back a revert and that people should know."""
     decision, address = checked.decision, checked.address
     first = decision.reasons[0]
     if decision.action is Action.HOLD and first.code not in _PASSING:
@@ -201,7 +201,7 @@ def _restraints(checked: CheckResult) -> Iterator[Incident]:
 
 
 def _lost(waiting: Blocked) -> Incident:
-    """Return what cannot be looked at for a reason that does not pass by itself."""
+    """Return the reason why a resource cannot be read, if the reason does not pass by itself."""
     declaration = waiting.declaration
     data = {
         "address": str(declaration.address),

@@ -17,7 +17,7 @@ SECONDS: Final = 10.0
 
 
 async def trouble(spec: notify_spec.Sink, means: SinkContext) -> str | None:
-    """Return why an event would not arrive, as far as that can be known without sending one."""
+    """Return the reason why an event would not arrive, as far as it can be known without sending one."""
     try:
         open_sink(spec, means)
     except Undelivered as error:

@@ -41,7 +41,7 @@ class Sink(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SinkContext:
-    """What sending takes besides the event."""
+    """The tools that sending needs in addition to the event."""
 
     clock: Clock
     random01: Callable[[], float]
@@ -52,7 +52,7 @@ class SinkContext:
 
 
 def open_sink(spec: notify_spec.Sink, means: SinkContext) -> Sink:
-    """Return what sends to the target of a sink; raise Undelivered if a secret of it cannot be had."""
+    """Return a sender for the target of a sink. Raise Undelivered if one of its secrets cannot be resolved."""
     match spec.target:
         case ToFile(path):
             return FileSink(path)
@@ -92,7 +92,7 @@ def append_line(path: Path, line: bytes) -> None:
 
 
 def keep_letter(path: Path, sink: str, event: CloudEvent, why: str, now: float) -> None:
-    """Keep an event that could not be delivered, with why, for somebody to look at or to send again."""
+    """Keep an event that could not be delivered, with the reason, to be read or sent again later."""
     letter = {"at": rfc3339(now), "sink": sink, "why": why, "event": event.as_json()}
     append_line(path, orjson.dumps(letter))
 

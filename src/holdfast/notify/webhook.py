@@ -37,7 +37,7 @@ class WebhookSink:
     means: SinkContext
 
     async def send(self, event: CloudEvent) -> None:
-        """Deliver the event, or say why not."""
+        """Deliver the event, or return the reason why it was not delivered."""
         body = event.dumps()
         timeout = aiohttp.ClientTimeout(total=self.means.attempt_seconds)
         async with aiohttp.ClientSession(timeout=timeout, trust_env=True) as session:
@@ -56,7 +56,7 @@ class WebhookSink:
     async def _attempt(
         self, session: aiohttp.ClientSession, ident: str, body: bytes
     ) -> tuple[str | None, bool, float | None]:
-        """Try once; return why it failed, whether that may pass, and how long we were asked to wait."""
+        """Try once. Return the reason of a failure, whether a retry may help, and the requested wait."""
         try:
             async with session.post(
                 self.url, data=body, headers=self._headers(ident, body), allow_redirects=False
@@ -103,7 +103,7 @@ def key_of(secret: str) -> bytes:
 
 
 def open_hook(target: ToWebhook, means: SinkContext) -> WebhookSink:
-    """Return what posts to a webhook; raise Undelivered if its address or secret cannot be had."""
+    """Return a sender for a webhook. Raise Undelivered if its address or secret cannot be resolved."""
     url = target.url if isinstance(target.url, str) else _fetched(target.url, means)
     trouble = notify_spec.url_trouble(url, in_clear=False)
     if trouble:

@@ -44,13 +44,13 @@ class AttemptHistory:
     declining: tuple[str, ...]
     recurring: tuple[Recurrence, ...]
     refusal: str | None = None  # why policy would not let another one begin
-    unassessed: int = 0  # writes of ours of which nobody wanted to know what came of them
+    unassessed: int = 0  # our own writes without an assessment
 
 
 async def account(
     store: Store, target: str, today: StateReading, now: float, refusal: str | None = None
 ) -> AttemptHistory:
-    """Return what was tried on a target."""
+    """Return the past attempts on a target."""
     found = [one.record async for one in repository.every(store, target)]
     found.sort(key=lambda one: (one.started_at, one.correlation_id))
     past = [plain.precedent(one) for one in found]

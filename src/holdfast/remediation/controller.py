@@ -71,7 +71,7 @@ class AssessmentController:
         return [one for one in found if one is not None and one.due_at is not None and one.due_at <= now]
 
     async def advance(self, found: Kept) -> RemediationRecord | None:
-        """Take one record further by one pass; None if somebody else did meanwhile."""
+        """Advance one record by one pass. Return None if another process advanced it first."""
         try:
             if found.record.undo is Undo.WANTED:
                 return await self._take_back(found)
@@ -178,7 +178,7 @@ _FIRST_WAIT: Final = 5.0  # seconds, doubled each time
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What came of trying."""
+    """The result of an undo attempt."""
 
     undo: Undo
     note: str
@@ -222,6 +222,6 @@ def wait(tries: int) -> float:
 
 
 def told(record: RemediationRecord, at: float) -> RemediationEvent:
-    """Tell what came of taking a correction back."""
+    """Record the result of undoing a correction."""
     fields = {"undone": record.undo is Undo.DONE, "details": record.undo_attempts.note}
     return audit_events.told(EventType.UNDONE, record.remediation(), at, fields)

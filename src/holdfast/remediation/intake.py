@@ -35,7 +35,7 @@ class RemediationRefused(HoldfastError):  # noqa: N818 - an answer
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """What somebody is about to do, in their words."""
+    """An announced action, in its author's words."""
 
     workflow: Workflow
     signal: Signal | None = None  # None: as the rules say for what alerted
@@ -103,7 +103,7 @@ class Announcer:
         return await repository.stamped(self.store, item.declaration.address, seen)
 
     async def refusal(self, item: ResolvedResource, action: str, seen: StateReading) -> str | None:
-        """Say why policy would not let an action begin on a target in this state; None where it may."""
+        """Return the reason why policy refuses an action on a target in this state. None if the action may begin."""
         most, limits = item.settings.refuse_after, self.rules.refusal
         if not isinstance(seen, StateHash) or (not most and limits is None):
             return None  # without knowing the state nothing is refused
@@ -135,7 +135,7 @@ class Announcer:
             record = repository.close(transaction, found, closing, self.rules)
             try:
                 await self.store.commit(transaction)
-            except VersionConflict:  # somebody assessed it at this very moment
+            except VersionConflict:  # another process assessed it at the same time
                 again = await repository.find(self.store, found.record.correlation_id)
                 assert again is not None
                 found = again

@@ -33,7 +33,7 @@ from holdfast.store.protocol import Store
 
 
 class MetricSource(Protocol):
-    """What knows metrics, as `measuring.prometheus` does."""
+    """A source of metrics, such as `probes.prometheus`."""
 
     async def is_ready(self) -> bool:
         """Return True if it answers."""
@@ -43,15 +43,15 @@ class MetricSource(Protocol):
 
 
 class AlertSource(Protocol):
-    """What knows alerts, as `measuring.alertmanager` does."""
+    """A source of alerts, such as `probes.alertmanager`."""
 
     async def alerts(self, signal: Signal) -> Sequence[Alert] | None:
-        """Return what fires of a signal; None: no answer."""
+        """Return the firing alerts of a signal. None: no answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Instruments:
-    """Whom to ask about alerts and metrics."""
+    """The sources of alerts and metrics."""
 
     prometheus: MetricSource | None = None
     alertmanager: AlertSource | None = None
@@ -59,7 +59,7 @@ class Instruments:
 
 @dataclass(slots=True)
 class MeasurementSubject:
-    """What a pass looks at, and through what."""
+    """The targets of a pass and their sources."""
 
     store: Store
     checker: Checker
@@ -79,7 +79,7 @@ class MeasurementSubject:
         return await repository.stamped(self.store, self.item.declaration.address, seen)
 
     async def health_signals(self, since: float) -> Sequence[Probe] | Workload:
-        """Return what the provider itself says about health; nothing where it has no notion of that."""
+        """Return the provider's own health signal. None if the provider has no such signal."""
         if isinstance(self.item, str):
             return [Probe("target", ProbeAnswer.UNKNOWN)]
         if self.failed:

@@ -47,12 +47,12 @@ def is_begun(checked: CheckResult) -> bool:
 
 
 def _write_reason(checked: CheckResult) -> WriteReason:
-    """Return what a write is about; one that a person asks for puts the world back all the same."""
+    """Return the reason of a write. A write that a person asks for counts as a revert as well."""
     return write_reasons.of_status(checked.verdict.status)
 
 
 def before(checked: CheckResult) -> dict[str, Json]:
-    """Return what every write of ours tells of the state before it; its correlation id is that of the operation."""
+    """Return the event of a write with the state before it. Its correlation id is that of the operation."""
     seen = _seen_before(checked)
     return {"pre_remediation_spec_hash": seen.hash} if isinstance(seen, StateHash) else {}
 
@@ -115,7 +115,7 @@ async def end(
 
 
 async def _stamped(store: Store, record: RemediationRecord, seen: StateReading) -> StateReading:
-    """Return what a write left: the last correction is this one, if it is one."""
+    """Return the state after a write. The last correction is this one, if it is a correction."""
     if isinstance(seen, StateHash) and record.workflow.signal_type in CORRECTIONS:
         return repository.stamp(seen, record.correlation_id)
     return await repository.stamped(store, Address.parse(record.target), seen)

@@ -1,7 +1,7 @@
-"""Records of remediations as versioned records: kept, found, taken further.
+"""Repository of remediations: stored as versioned records.
 
-Whoever takes a record further brings its next version together with the events that stand for the step, so two workers
-cannot tell the same event twice, and a crash loses or repeats none.
+A caller that advances a record gives its next version together with the events of the step, so two workers cannot send
+the same event twice, and a crash neither loses nor repeats one.
 """
 
 from __future__ import annotations
@@ -85,9 +85,9 @@ async def named(store: Store, which: Sequence[str]) -> list[str]:
 
 
 async def stamped(store: Store, target: Address, seen: StateReading) -> StateReading:
-    """Return a state with what else tells whether it held: which correction of ours was the last.
+    """Return a state with the last correction of ours, which shows whether the remediation held.
 
-    One that we had to make since shows that somebody changed the target, though it is back by now.
+    A later correction of ours shows that the target was changed in between, though it is correct now.
     """
     if not isinstance(seen, StateHash) or seen == state_hash.NO_TARGET:
         return seen
@@ -102,7 +102,7 @@ def stamp(seen: StateHash, correction: str) -> StateHash:
 
 
 async def precedents(store: Store, target: Address | str) -> list[PastAttempt]:
-    """Return what was tried on a target."""
+    """Return the past attempts on a target."""
     return [plain.precedent(one.record) async for one in every(store, target)]
 
 

@@ -218,7 +218,7 @@ def _child(spec: Mapping[str, Json], at: Place, around: Surroundings) -> ChildKi
     if written is None:
         if has_children:
             example = "child: {apiVersion: file.holdfast.dev/v1, kind: Document}"
-            at.fail(f"`child` is missing; say what the children are: {example}")
+            at.fail(f"`child` is missing; declare the kind of the children: {example}")
         return None
     place = at.below("child")
     if not has_children and spec.get("selector") is None:
@@ -385,7 +385,7 @@ def _part(at: Place, written: Mapping[str, Json], provider: str, around: Surroun
 
 
 def mistakes(templates: Sequence[Template], declarations: Sequence[Declaration]) -> list[InputError]:
-    """Return what is wrong between templates, and between them and what is declared otherwise."""
+    """Return the mistakes between templates, and between them and other declarations."""
     by_name = {each.name: each for each in templates}
     errors = [error for each in templates for error in _of_uses(each, by_name)]
     declared = {each.address: each for each in declarations}
@@ -425,7 +425,7 @@ def _of_uses(template: Template, by_name: Mapping[str, Template]) -> Iterable[In
 
 
 def _wrongly_selected(templates: Sequence[Template], declarations: Sequence[Declaration]) -> Iterable[InputError]:
-    """Yield what two templates select, and parts that one selects."""
+    """Yield the resources that two templates select, and parts that a template selects."""
     selecting = [each for each in templates if each.selector is not None]
     parts = {each.address for each in templates if each.address is not None}
     for declaration in declarations if selecting else ():

@@ -48,7 +48,7 @@ class ChildCounter:
         """Count one child."""
         template = self.group.template.name
         self.readings.add(definitions.CHILDREN, template, child.state.value)
-        if child.state is not ChildState.GONE:
+        if child.state is not ChildState.EMPTY:
             fine = child.state is ChildState.READY and self._is_current(child)
             self.readings.add(definitions.UP_TO_DATE, template, by=fine)
             self.readings.add(definitions.RESTAMPED, template, by=self._is_restamped(child))
@@ -92,7 +92,7 @@ def is_restamped(owned: OwnerRecord, birth: OwnerRevision) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RolloutContext:
-    """What a rollout depends on besides its template group."""
+    """The inputs of a rollout's metrics in addition to its template group."""
 
     now: float
     unwell: Collection[Address] = ()
@@ -154,7 +154,7 @@ def _count_budgets(
 
 
 def _causes(rollout: Rollout, children: Iterable[Child], limits: RolloutLimits, around: RolloutContext) -> set[str]:
-    """Return what a rollout waits for, each in one word."""
+    """Return the reasons why a rollout waits, each in one word."""
     told = {"pause": around.is_paused, "part": around.has_unready_parts, "window": rollout.is_closed}
     out = {cause for cause, is_so in told.items() if is_so}
     if rollout.phase in {RolloutPhase.PAUSED, RolloutPhase.HALTED}:

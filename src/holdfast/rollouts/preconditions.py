@@ -1,8 +1,8 @@
-"""Guarding: asking once more, right before each write of a rollout, whether it may still be made.
+"""Preconditions: check right before each write of a rollout that it is still allowed.
 
-A pass writes down what it begins, and then makes the world follow, which may take long. Whatever stops a rollout
-meanwhile (a pause, a person's say, a window that closes) stops the next child. What is stopped before anything was
-written is taken back in the records as well; what was begun in the world is finished.
+A pass records what it begins, and then sends the writes, which may take long. Every stop of a rollout in between (a
+pause, a person's command, a closing window) stops the next child. A step that is stopped before its first write is
+also reversed in the records. A step with a write is finished.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ class Guard:
     store: Store
     clock: Clock
     group: TemplateGroup
-    beginning: Collection[Address]  # those of which nothing was begun in the world yet
+    beginning: Collection[Address]  # children without a write so far
     held: set[Address] = field(default_factory=set)  # of these, the ones that were stopped
 
     async def still(self, checked: CheckResult, was_sent: bool) -> str | None:  # noqa: FBT001 - as `Guard` of the writer asks
-        """Return why a write is not to be made after all, or None; what was perhaps sent is not taken back."""
+        """Return the reason why a write must not be sent, or None. A write that may have been sent is not reversed."""
         paused = paused_by(self.group, await self.store.pauses(), self.clock.now())
-        why = None if paused is None else f"paused by {paused.who}"
+        reason = None if paused is None else f"paused by {paused.who}"
         is_beginning = not was_sent and checked.address in self.beginning and _begins(self.group, checked)
-        if why is None and is_beginning:
-            why = await self._stopped()
-        if why is not None and is_beginning:
+        if reason is None and is_beginning:
+            reason = await self._stopped()
+        if reason is not None and is_beginning:
             self.held.add(checked.address)
-        return why
+        return reason
 
     async def note_held(self, report: RunReport) -> None:
         """Note what a pause held back before it came to a write.
@@ -88,7 +88,7 @@ def _begins(group: TemplateGroup, checked: CheckResult) -> bool:
 
 
 def beginning(group: TemplateGroup, children: Sequence[ChildRecord]) -> set[Address]:
-    """Return those of the children that a rollout begins something with, and has not begun in the world."""
+    """Return the children that a rollout begins a step with, and that have no write so far."""
     file = group.rollout
     if file is None:
         return set()
@@ -97,7 +97,7 @@ def beginning(group: TemplateGroup, children: Sequence[ChildRecord]) -> set[Addr
 
 
 async def has_moved(store: Store, group: TemplateGroup) -> bool:
-    """Return True if somebody else, such as a person, changed the rollout since it was read."""
+    """Return True if the rollout was changed by a person or another process since it was read."""
     file = group.rollout
     if file is None:
         return False

@@ -24,7 +24,7 @@ _MOST_WAVES: Final = 12
 
 def up_to_date(group: TemplateGroup) -> tuple[int, int]:
     """Return how many children are what the declarations ask for, and how many there are."""
-    living = [each for each in group.children.values() if each.state is not ChildState.GONE]
+    living = [each for each in group.children.values() if each.state is not ChildState.EMPTY]
     fine = sum(
         template_groups.fits(group, each, group.current) is True and each.state is ChildState.READY for each in living
     )
@@ -32,7 +32,7 @@ def up_to_date(group: TemplateGroup) -> tuple[int, int]:
 
 
 def preview(group: TemplateGroup, now: float) -> Preview | None:
-    """Return what the rollout at hand would still do."""
+    """Return the steps that the current rollout still has to take."""
     file = group.rollout
     if file is None or file.rollout.phase in OVER:
         return None
@@ -40,9 +40,9 @@ def preview(group: TemplateGroup, now: float) -> Preview | None:
 
 
 def waits(group: TemplateGroup, now: float, unready: Sequence[Address] = (), turns: str = "") -> tuple[str, ...]:
-    """Return what the rollout at hand waits for.
+    """Return the reasons why the current rollout waits.
 
-    `unready` are parts that are not what is declared of them; `turns` says who is at work, if all that may be are.
+    `unready` are parts that are not as declared. `turns` names the templates in progress if no turn is left.
     """
     file = group.rollout
     if file is None:
@@ -70,7 +70,7 @@ def rollout_text(file: RolloutRecord) -> str:
 
 
 def preview_text(found: Preview) -> str:
-    """Return what would be rolled, and in which waves."""
+    """Return the children that would be rolled, in their waves."""
     shown = [str(each) for each in found.waves[:_MOST_WAVES]]
     more = f", … {len(found.waves) - _MOST_WAVES} more" if len(found.waves) > _MOST_WAVES else ""
     waves = f" in waves of {', '.join(shown)}{more}" if len(found.waves) > 1 else ""
@@ -132,7 +132,7 @@ def as_json(group: TemplateGroup, now: float, unready: Sequence[Address] = (), t
 
 
 def findings_as_json(child: ChildRecord) -> list[Json]:
-    """Return what is found about a child, for programs."""
+    """Return the findings on a child, for programs."""
     return [
         {
             "child": str(child.address),
@@ -174,14 +174,14 @@ def is_news(group: TemplateGroup) -> bool:
 
 
 def is_acting(group: TemplateGroup) -> bool:
-    """Return True if something is to be rolled, or waits for somebody to allow that: for exit codes."""
+    """Return True if a rollout is due, or waits for an approval. Used for exit codes."""
     if group.template.rollout.mode is RolloutMode.OBSERVE:
         return False
     return group.is_rolling or any(group_findings.wanting(group, each) for each in group.children.values())
 
 
 def is_stuck(group: TemplateGroup) -> bool:
-    """Return True if somebody has to act: for exit codes."""
+    """Return True if a person has to act. Used for exit codes."""
     return group.rollout is not None and group.rollout.rollout.phase in {RolloutPhase.HALTED, RolloutPhase.PAUSED}
 
 
@@ -215,7 +215,7 @@ def child_as_json(owner: str, child: ChildRecord) -> dict[str, Json]:
 
 
 async def templates(store: Store) -> list[dict[str, Json]]:
-    """Return what is kept of every template, for programs."""
+    """Return the records of every template, for programs."""
     out = []
     async for record in store.records(serialization.TEMPLATES):
         states = Counter([each.data["state"] async for each in store.records(serialization.CHILDREN, owner=record.key)])

@@ -37,7 +37,7 @@ _TRIES: Final = 20
 
 @dataclass(slots=True)
 class Records:
-    """What is remembered of templates, for whoever only reads."""
+    """The records of templates, for readers."""
 
     store: Store
 
@@ -50,7 +50,7 @@ class Records:
         return await self.group(template, owners) if len(owners) == len(found) else None
 
     async def recorded(self, template: Template) -> ParentRecord | None:
-        """Return what is recorded of one owner."""
+        """Return the record of one owner."""
         owned = await self.owner(template)
         return None if owned is None else owned.record
 
@@ -126,14 +126,14 @@ class Batch:
 
 @dataclass(slots=True)
 class RolloutRepository(Records):
-    """What is remembered of templates, for whoever takes it further."""
+    """The records of templates, for the controller."""
 
     clock: Clock
 
     # -- committing
 
     async def commit(self, group: TemplateGroup, batch: Batch) -> TemplateGroup:
-        """Make changes true, and return the template group with them; raise VersionConflict if somebody was faster."""
+        """Save changes and return the changed template group. Raise VersionConflict if another process was faster."""
         name = group.template.name
         children = [replace(each, version=each.version + 1) for each in batch.children]
         transaction = Transaction(events=batch.events)
@@ -215,7 +215,7 @@ class RolloutRepository(Records):
         raise VersionConflict(serialization.TEMPLATES, template.name)
 
     async def _children(self, group: TemplateGroup, around: Mapping[Address, Declaration]) -> Batch:
-        """Find selected children, and let go of those that are not selected any more; they are not ours to delete."""
+        """Find selected children, and drop those that are no longer selected. They are not ours to delete."""
         batch = Batch()
         if group.template.stamps.compatibility is Compatibility.OPTION1:
             owner, children = option1_groups.propagated(group)
@@ -238,7 +238,7 @@ class RolloutRepository(Records):
         return batch
 
     async def _as_found(self, group: TemplateGroup, seen: child_status.SelectionScan) -> list[OwnerRecord]:
-        """Return the parts with what they were in the world, where stamps name that and nothing recorded."""
+        """Return the parts with their live origin, where stamps name it and no record exists."""
         parts = {each.template.address: each for each in group.owners if each.template.address is not None}
         if not parts or not any(seen.there.values()):
             return []
@@ -264,14 +264,14 @@ class RolloutRepository(Records):
         return [*unselected, *(address for address in elsewhere if address not in states)]
 
     async def _verdicts(self, group: TemplateGroup, _around: Mapping[Address, Declaration]) -> Batch:
-        """Say what each owner finds about each child."""
+        """Record the findings of each owner on each child."""
         broken = await child_status.broken(self.store, group)
         changed = list(group_findings.changed(group, self.clock.now(), broken))
         events = [self._finding_event(each) for each in changed]
         return Batch(children=changed, events=events)
 
     async def judged(self, group: TemplateGroup) -> TemplateGroup:
-        """Say what each owner finds about each child now, after something was done about it."""
+        """Record the findings of each owner on each child after a step."""
         batch = await self._verdicts(group, {})
         return await self.commit(group, batch) if batch else group
 
@@ -307,7 +307,7 @@ class RolloutRepository(Records):
         return batch
 
     async def _forgotten(self, settled: Sequence[TemplateGroup]) -> list[TemplateGroup]:
-        """Let go of revisions and regimes that nothing can ask for; a lost race leaves that to the next time."""
+        """Drop revisions and regimes that nothing can refer to. A lost race leaves that to the next time."""
         out = list(settled)
         owners = {owner.template.name: owner for group in settled for owner in group.owners}
         for owner in owners.values():

@@ -41,7 +41,7 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One resource: what was declared, what was first read after that, and labelled looks at it."""
+    """One resource: its declaration, the first read after it, and labelled reads."""
 
     id: str
     provider: str
@@ -258,7 +258,7 @@ def judge(case: Case, observed: Json, baseline: str, rules: profiles.RuleSet) ->
 
 
 def is_placed(findings: Sequence[Finding], label: str) -> bool:
-    """Return True if some finding is at, above or below the labelled pointer; a resource that is gone has no path."""
+    """Return True if a finding is at, above or below the labelled pointer. A deleted resource has no path."""
     target: Pointer = tuple(str(step) for step in paths.parse_path(label))
     return not findings or any(paths.overlaps(finding.pointer, target) for finding in findings)
 

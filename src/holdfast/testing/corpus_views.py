@@ -12,9 +12,9 @@ from holdfast.testing.corpus import Lens
 
 
 def shipped(*, facts: bool = True) -> Mapping[str, Lens]:
-    """Return the lenses, by provider; the Azure one is its conversion, its profile pack and the facts of its types.
+    """Return the views by provider. The Azure view has its conversion, its profile and the facts of its types.
 
-    Without `facts` only what holds for all types is left, as for a type that nobody has published anything about.
+    Without `facts` only the rules for all types are left, as for a type without published facts.
     """
     known = Types()
 

@@ -20,7 +20,7 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 
 MASK = "********"
-ANONYMOUS: Final = "anonymous"  # who wrote what nobody put their name to
+ANONYMOUS: Final = "anonymous"  # the author of a write without a name
 _START: Final = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)  # all things are made then, and each write takes a second
 
 

@@ -156,7 +156,8 @@ MISTAKES = [
         "",
         4,
         "/spec",
-        "`child` is missing; say what the children are: child: {apiVersion: file.holdfast.dev/v1, kind: Document}",
+        "`child` is missing; declare the kind of the children: "
+        "child: {apiVersion: file.holdfast.dev/v1, kind: Document}",
     ),
     ("  replicas: 3\n", "", 5, "/spec/child", "child is for templates with replicas"),
     (

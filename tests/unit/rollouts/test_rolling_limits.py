@@ -270,7 +270,7 @@ def pause(nursery: Nursery) -> None:
     "method, kept, left",
     [
         (Method.REPLACE_BEFORE_REMOVE, {"web-0": 1, "web-1": 1, "web-2": 1, "web-3": 1}, {"ready": 5}),
-        (Method.REMOVE_FIRST, {"web-1": 1, "web-2": 1, "web-3": 1}, {"ready": 3, "gone": 1}),
+        (Method.REMOVE_FIRST, {"web-1": 1, "web-2": 1, "web-3": 1}, {"ready": 3, "empty": 1}),
         (Method.REWRITE, {"web-0": 2, "web-1": 1, "web-2": 1, "web-3": 1}, {"ready": 4}),
     ],
 )

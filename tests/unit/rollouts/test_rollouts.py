@@ -76,7 +76,7 @@ class World:
             self.rewrite(step)
             return
         zone = next((child.topology for child in self.slot(step.slot)), step.slot[-1])
-        for place in [child for child in self.slot(step.slot) if child.state is ChildState.GONE]:
+        for place in [child for child in self.slot(step.slot) if child.state is ChildState.EMPTY]:
             del self.children[place.name]
         self.children[step.key] = Child(
             step.slot, step.key, step.revision, ChildState.CREATING, made_by=step.made_by, attempt=step.attempt,
@@ -111,7 +111,7 @@ class World:
             del self.children[name]
             if not self.slot(child.slot):
                 self.names[child.slot].append(f"{name}!")
-                self.children[f"{name}!"] = replace(child, name=f"{name}!", state=ChildState.GONE)
+                self.children[f"{name}!"] = replace(child, name=f"{name}!", state=ChildState.EMPTY)
         else:
             self.children[name] = replace(child, state=self.outcome[name], ready_since=self.now)
             if self.outcome[name] is ChildState.READY:

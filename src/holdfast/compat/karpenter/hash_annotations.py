@@ -22,7 +22,7 @@ NODEPOOL: Final = "karpenter.sh/nodepool-hash"
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """What the annotations `<key>` and `<key>-version` say."""
+    """The values of the annotations `<key>` and `<key>-version`."""
 
     digest: str
     version: str
@@ -40,7 +40,7 @@ class Stamp:
 
 @dataclass(frozen=True, slots=True)
 class Stamped:
-    """An owner or a child, as far as Option 1 looks at it."""
+    """The part of an owner or a child that Option 1 reads."""
 
     name: str
     stamp: Stamp | None
@@ -58,7 +58,7 @@ class StampPatch:
 def patches(
     owner: Stamped, children: Iterable[Stamped], content: Json, version: str, digest: Callable[[Json], str]
 ) -> Iterator[StampPatch]:
-    """Yield what the hash controller writes, one patch at a time. Read again after a crash; it goes on from there."""
+    """Yield the patches of the hash controller one at a time. After a crash, read the objects and call it again."""
     stamp = Stamp(digest(content), version)
     if owner.stamp is None or owner.stamp.version != version:
         for child in children:
@@ -76,7 +76,7 @@ def _restamped(child: Stamped, stamp: Stamp) -> Stamp:
 
 
 def is_drifted(owner: Stamp | None, child: Stamp | None) -> bool:
-    """Tell what the drift controller says; a missing stamp or another version is, silently, no drift."""
+    """Return the drift controller's answer. A missing stamp or another hash version means no drift, as upstream."""
     if owner is None or child is None or owner.version != child.version:
         return False
     return owner.digest != child.digest

@@ -1,11 +1,11 @@
-"""Hashes as Karpenter computes them, for reading stamps of its controllers. Not for our own use: see the collisions.
+"""Hashes as Karpenter computes them, for reading its controllers' stamps. Not for our own use: see the collisions.
 
 FNV-1 with 64 bits over typed values, as in hashstructure v2 with zero values left out and slices taken as sets. A JSON
 value stands for the Go value: an object for a map, a list for a slice, and `{"$struct": [name, [field, value], ...]}`
-for a struct, whose type name, field names and field order all count. `{"$int32": n}` is a 32-bit integer. Fields that
-are ignored, nil or zero are left out by whoever writes the value down; a pointer to zero is written.
+for a struct, whose type name, field names and field order all count. `{"$int32": n}` is a 32-bit integer. The caller
+leaves out fields that are ignored, nil or zero, and writes a pointer to zero.
 
-What collides is part of the format: lists are bare exclusive-ors, so `[a, a]` is `[]`, and regrouping is not seen.
+The collisions are part of the format: lists are bare exclusive-ors, so `[a, a]` equals `[]`, and regrouping is unseen.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def annotation(value: Json) -> str:
 
 
 def of_annotation(text: str) -> str:
-    """Return what stands in an annotation of theirs as a digest of ours."""
+    """Return a Karpenter annotation as a digest of ours."""
     if not text.isdecimal() or int(text) > _MASK:
         raise UnhashableError(f"not a 64-bit number in decimal: {text[:40]!r}", "")
     return f"{ALGORITHM}:{int(text):016x}"

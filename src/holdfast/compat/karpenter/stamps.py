@@ -36,7 +36,7 @@ _FAMILIES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Hashed:
-    """What another controller hashed: where that stands in the content of a template, and what its own settings add."""
+    """The input of another controller's hash: its location in a template, and additions by its own settings."""
 
     of: tuple[str, ...]
     ca_bundle: str | None = None  # of the controller; it is part of later hashes
@@ -103,7 +103,7 @@ def _nanoseconds(value: Json) -> int:
 
 
 def _struct(name: str, fields: _Fields, ignored: Collection[str] = (), *, is_pointer: bool = True) -> _Encode:
-    """Return what writes an object down as a struct; one that is not a pointer is left out while nothing is in it."""
+    """Return a function that encodes an object as a struct. An empty one is left out unless it is a pointer."""
 
     def encoded(value: Json) -> Json:
         if not isinstance(value, Mapping):

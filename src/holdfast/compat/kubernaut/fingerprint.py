@@ -20,7 +20,7 @@ from holdfast.errors import UnhashableError
 from holdfast.model.json import Json
 
 NOT_FUNCTIONAL = frozenset({"apiVersion", "kind", "metadata", "status"})
-"""Top-level fields that say what an object is called and how it fares, not what it does. Exact, case-sensitive."""
+"""Top-level fields with the identity and status of an object, not its function. Exact, case-sensitive."""
 
 _POD_SPEC = {
     "Pod": (),
@@ -32,7 +32,7 @@ _CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers")
 
 @dataclass(frozen=True, slots=True)
 class ConfigMapData:
-    """What a ConfigMap holds."""
+    """The contents of a ConfigMap."""
 
     data: Mapping[str, str] = field(default_factory=dict)
     binary_data: Mapping[str, bytes] = field(default_factory=dict)
@@ -115,7 +115,7 @@ def configmap_references(kind: str, spec: Json) -> tuple[str, ...]:
 
 
 def state_with_configmaps(workload: Json) -> Json:
-    """Return what our own scheme hashes: functional state and ConfigMap contents as one JSON value.
+    """Return the input of our own scheme: functional state and ConfigMap contents as one JSON value.
 
     `workload` is `{"object": ..., "configMaps": {name: ConfigMap or null}}`.
     """

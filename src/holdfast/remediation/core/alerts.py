@@ -1,7 +1,7 @@
-"""Has the alert gone: a score from what Alertmanager lists.
+"""Alert score: has the alert been resolved, from the list of an Alertmanager.
 
-An alert counts as resolved only when a named one is missing from the list of an Alertmanager whose Prometheus is alive:
-alerts of a dead Prometheus run out by themselves, and a silence only stops the noise.
+An alert counts as resolved only when a named one is missing from the list of an Alertmanager whose Prometheus is alive,
+because alerts of a dead Prometheus expire by themselves. A silence does not resolve an alert.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Alert:
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """What alerted: its name, and labels that narrow it down to the place."""
+    """The alert of a remediation: its name, and labels that select the instance."""
 
     name: str
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -48,7 +48,7 @@ def filters(signal: Signal) -> tuple[str, ...]:
 
 
 def assess(signal: Signal, listing: AlertListing, since_seconds: float) -> Measurement:
-    """Score 0.0 while the alert fires, silenced or not, and 1.0 once it has gone; no answer where neither is known."""
+    """Return 0.0 while the alert fires, silenced or not, 1.0 after it was resolved, and None if unknown."""
     if not signal.name:
         return scoring.unanswered("the remediation names no alert")
     if listing.alerts is None:

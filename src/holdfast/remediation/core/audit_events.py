@@ -59,7 +59,7 @@ class RemediationEvent:
 
 @dataclass(frozen=True, slots=True)
 class Workflow:
-    """What the remediation is, in the words of whoever started it; empty for what does not apply."""
+    """The description of a remediation in its author's words. Fields that do not apply are empty."""
 
     id: str = ""
     version: str = ""
@@ -69,7 +69,7 @@ class Workflow:
 
 
 def workflow_created(remediation: Remediation, workflow: Workflow, at: float) -> RemediationEvent:
-    """Tell that a remediation begins, with the state its target is in before the first write."""
+    """Return the event of a remediation that begins, with the state of its target before the first write."""
     fields: dict[str, Json] = {
         "pre_remediation_spec_hash": remediation.pre_hash,
         "target_resource": remediation.target,
@@ -83,15 +83,15 @@ def workflow_created(remediation: Remediation, workflow: Workflow, at: float) ->
 
 
 def told(type_: EventType, remediation: Remediation, at: float, fields: Mapping[str, Json]) -> RemediationEvent:
-    """Tell of the remediation itself: how it ended, that it was refused, or taken back.
+    """Return the event of the remediation itself: its end, its refusal, or its undo.
 
-    It may be refused more than once under one correlation id, and each time is an event of its own.
+    It may be refused more than once under one correlation id, and each refusal is an event of its own.
     """
     return _event(type_, remediation, at, fields, int(at * 1000) if type_ is EventType.REFUSED else 1)
 
 
 def scheduled(remediation: Remediation, windows: Windows, timing: Timing, at: float) -> RemediationEvent:
-    """Tell when the assessment will look and when it will give up."""
+    """Return the event with the times of the first check and of the deadline."""
     fields: dict[str, Json] = {
         "validity_deadline": _text(timing.deadline),
         "prometheus_check_after": _text(timing.check_after),
@@ -109,7 +109,7 @@ def scheduled(remediation: Remediation, windows: Windows, timing: Timing, at: fl
 
 
 def hash_computed(remediation: Remediation, baseline: StateHash, at: float) -> RemediationEvent:
-    """Tell the state the remediation left its target in; a match with the state before means it changed no spec."""
+    """Return the event with the state after the remediation. The same state as before means that no spec changed."""
     fields: dict[str, Json] = {"component": "hash", "assessed": True, "post_remediation_spec_hash": baseline.hash}
     if remediation.pre_hash is not None:
         fields["pre_remediation_spec_hash"] = remediation.pre_hash
@@ -122,7 +122,7 @@ def hash_computed(remediation: Remediation, baseline: StateHash, at: float) -> R
 def component(
     type_: EventType, remediation: Remediation, measured: Measurement, at: float, revision: int = 1
 ) -> RemediationEvent:
-    """Tell what was measured of one component; `revision` counts the times it was told for one assessment."""
+    """Return the event of one measured component. `revision` counts its events within one assessment."""
     fields: dict[str, Json] = {
         "component": _COMPONENT[type_],
         "assessed": measured.is_assessed and type_ is not EventType.ALERT_DECAY_DETECTED,
@@ -144,7 +144,7 @@ class EndedAssessment:
 
 
 def completed(remediation: Remediation, ending: EndedAssessment, at: float) -> RemediationEvent:
-    """Tell that the assessment is over, why, and what it is worth."""
+    """Return the event of a finished assessment with its reason and score."""
     fields: dict[str, Json] = {
         "reason": ending.reason.value,
         "signal_name": remediation.signal_name,

@@ -76,7 +76,7 @@ def _checks(seen: Workload) -> dict[str, Json]:
 
 
 class ProbeAnswer(Enum):
-    """What a generic probe said; a probe that could not be run said nothing."""
+    """The answer of a generic probe. A probe that could not run has no answer."""
 
     PASSED = "passed"
     FAILED = "failed"

@@ -128,7 +128,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """What a range query asks for, in whole seconds."""
+    """A range query, in whole seconds."""
 
     start: float
     end: float

@@ -1,8 +1,8 @@
-"""What was tried on a target before, and what that says about trying it again.
+"""Past attempts on a target, and whether they advise against another one.
 
-Told apart are a remediation that did not hold (somebody changed the target after it: nothing is known about its effect,
-so no trend counts it) and one that did not help. Refuses to know where the records are kept; whoever cannot read them
-passes None, and nothing is refused for want of a memory.
+Two cases are kept apart: a remediation that did not hold, because the target was changed after it (its effect is
+unknown, so no trend counts it), and one that did not help. Refuses to know where the records are kept. A caller that
+cannot read them passes None, and nothing is refused without a history.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class PastAttempt:
 
 
 class AttemptEffect(Enum):
-    """What came of it."""
+    """The outcome of an attempt."""
 
     GOOD = "good"
     MODERATE = "moderate"
@@ -46,7 +46,7 @@ class AttemptEffect(Enum):
 
 
 def effect(past: PastAttempt) -> AttemptEffect:
-    """Return what came of a remediation; one that did not hold scores 0.0 and yet proves nothing."""
+    """Return the outcome of a remediation. One that did not hold scores 0.0 and proves nothing."""
     if past.reason is EndReason.SPEC_DRIFT:
         return AttemptEffect.NOT_HELD
     if past.score is None:
@@ -82,7 +82,7 @@ class AttemptRecord:
 
 @dataclass(frozen=True, slots=True)
 class CurrentState:
-    """What the precedents are held against."""
+    """The limits that past attempts are compared with."""
 
     target: str
     current: str  # its hash
@@ -132,7 +132,7 @@ class Recurrence:
 
 
 def recurring(past: Iterable[PastAttempt]) -> tuple[Recurrence, ...]:
-    """Return what was completed twice or more for the same signal; what did not hold is left out."""
+    """Return the actions that were completed twice or more for the same signal, without those that did not hold."""
     groups: dict[tuple[str, str], list[PastAttempt]] = {}
     for one in _in_order(past):
         if one.reason is not None and effect(one) is not AttemptEffect.NOT_HELD:
@@ -185,7 +185,7 @@ def failures(past: Iterable[PastAttempt], today: CurrentState, within: float = R
 def refusal(
     past: Iterable[PastAttempt] | None, today: CurrentState, action: str, limits: AttemptLimits | None = None
 ) -> str | None:
-    """Return why the action should not be tried again now, or None; None too where the past is not known."""
+    """Return the reason why the action should not be tried again now. None if it may be, or if the past is unknown."""
     limits = limits or AttemptLimits()
     newest = [
         one

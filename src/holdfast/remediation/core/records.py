@@ -1,7 +1,7 @@
-"""What is remembered of one remediation: what was done to which target and why, and its assessment.
+"""The record of one remediation: the action, its target, the reason, and its assessment.
 
-One record from its beginning to the end of its assessment and, if policy asks for that, to its undoing. Refuses to know
-how it is kept.
+One record lasts from the beginning to the end of the assessment and, if policy asks for it, to the undo. Refuses to
+know how it is kept.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from holdfast.remediation.core.state_hash import StateHash
 
 
 class RemediationSource(StrEnum):
-    """Who remediates."""
+    """The author of a remediation."""
 
     OURS = "correction"  # a write of ours
-    OTHERS = "external"  # announced by somebody
+    OTHERS = "external"  # announced from outside Holdfast
 
 
 class RemediationEnding(StrEnum):
-    """How a remediation ended, as whoever made it says."""
+    """The end of a remediation as its author reports it."""
 
     COMPLETED = "completed"
     FAILED = "failed"  # begun, and not finished
@@ -33,7 +33,7 @@ class RemediationEnding(StrEnum):
 
     @property
     def execution(self) -> Execution:
-        """What that means for the assessment."""
+        """The meaning of that end for the assessment."""
         return {
             RemediationEnding.COMPLETED: Execution.COMPLETED,
             RemediationEnding.FAILED: Execution.STARTED,
@@ -42,9 +42,9 @@ class RemediationEnding(StrEnum):
 
 
 class Undo(StrEnum):
-    """What became of taking it back."""
+    """The state of the undo."""
 
-    NONE = "none"  # nobody wants that
+    NONE = "none"  # no undo was requested
     WANTED = "wanted"  # the score was under the threshold
     DONE = "done"
     REFUSED = "refused"  # it could not be, and is not tried again
@@ -104,12 +104,12 @@ class RemediationRecord:
 
 
 def created(record: RemediationRecord) -> RemediationEvent:
-    """Tell that a remediation begins, with the state before it."""
+    """Record that a remediation begins, with the state before it."""
     return audit_events.workflow_created(record.remediation(), record.workflow, record.started_at)
 
 
 def completed(record: RemediationRecord) -> RemediationEvent:
-    """Tell that a remediation ended."""
+    """Record that a remediation ended."""
     at = record.started_at if record.ended_at is None else record.ended_at
     fields = {"outcome": record.ending.value if record.ending else "", "target_resource": record.target}
     return audit_events.told(EventType.WORKFLOW_COMPLETED, record.remediation(), at, fields)

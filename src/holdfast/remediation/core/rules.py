@@ -1,7 +1,7 @@
-"""What a project says about assessing: windows, which alert and metrics tell about a target, how to probe it, limits.
+"""Assessment rules of a project: windows, alerts and metrics of a target, probes, limits.
 
-Rules are chosen by globs on addresses. Texts may name the target as `$name`, `$namespace`, `$kind` and `$connection`;
-in a query such a value is escaped as a label value, so it can never become syntax.
+Rules are chosen by globs on addresses. Texts may name the target as `$name`, `$namespace`, `$kind` and `$connection`.
+In a query such a value is escaped as a label value, so it can never become syntax.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ ProbeSpec = HttpProbe | TcpProbe | CommandProbe
 
 @dataclass(frozen=True, slots=True)
 class TargetRule:
-    """What holds for the targets that a glob covers; None where it says nothing."""
+    """The rules for the targets of a glob. None where a rule does not set a value."""
 
     target: Target
     windows: Windows | None = None
@@ -72,8 +72,8 @@ class AssessmentRules:
     lookback: float = 1800.0  # seconds before the remediation from which on metrics are fetched
     compared: float = 300.0  # seconds of samples on either side of the remediation
     step: float | None = None  # seconds between samples; None: as fine as Prometheus answers
-    patience: float = 3600.0  # seconds after which a remediation whose end nobody reports is assessed as it is
-    refusal: AttemptLimits | None = None  # None: nobody is refused for trying again
+    patience: float = 3600.0  # seconds after which a remediation without a reported end is assessed as it is
+    refusal: AttemptLimits | None = None  # None: no attempt is refused
     has_prometheus: bool = False
     has_alertmanager: bool = False
 

@@ -32,7 +32,7 @@ class AssessmentPhase(StrEnum):
 
 
 class Execution(Enum):
-    """What is known of the remediation itself; unknown means that nobody could say, and nothing is held against it."""
+    """The state of the remediation itself. Unknown means that no source could report it, and it has no influence."""
 
     UNASKED = "unasked"
     UNKNOWN = "unknown"
@@ -63,7 +63,7 @@ class AssessmentCondition:
 
 @dataclass(frozen=True, slots=True)
 class Remediation:
-    """What was done, and to what."""
+    """The action and its target."""
 
     correlation_id: str
     target: str  # what was changed: it is hashed, guarded and probed
@@ -132,10 +132,10 @@ def begin(
     scope: AssessmentScope | None = None,
     execution: Execution = Execution.UNASKED,
 ) -> AssessmentState:
-    """Return an assessment at which nobody has looked yet; its instants are fixed from here on.
+    """Return a new assessment. Its times are fixed from here on.
 
-    Give `Execution.COMPLETED` for a correction of our own, and nobody will be asked. Alerts are left out when the
-    remediation names none.
+    Give `Execution.COMPLETED` for our own correction, and no source is asked. Alerts are left out when the remediation
+    names none.
     """
     wanted = scope or AssessmentScope()
     wanted = replace(wanted, alerts=wanted.alerts and bool(remediation.signal_name))
@@ -176,7 +176,7 @@ def parse(text: str) -> EndReason | None:
 
 
 class Progress(Enum):
-    """How far a component has come; off means that nobody asked for it."""
+    """The progress of a component. Off means that it was not requested."""
 
     MISSING = "missing"
     DONE = "done"
@@ -204,9 +204,9 @@ class Flags:
 
 
 def decide(flags: Flags) -> EndReason | None:
-    """Return why the assessment ends now, or None if it goes on.
+    """Return the reason why the assessment ends now, or None if it goes on.
 
-    Drift is first: whatever was measured, and whatever the clock says, was measured on something else.
+    Drift comes first, because the measurements are then of another state, whatever the clock says.
     """
     if flags.is_drifted:
         return EndReason.SPEC_DRIFT
@@ -233,6 +233,6 @@ def overall(
 ) -> float | None:
     """Return the score of an assessment that ended for this reason, or has not ended yet.
 
-    Spec drift is 0.0 whatever was measured: the measurements may be of the state somebody else made.
+    Spec drift scores 0.0 whatever was measured, because the measurements may be of another author's state.
     """
     return 0.0 if reason is EndReason.SPEC_DRIFT else scoring.weighted(health, alerts, metrics)

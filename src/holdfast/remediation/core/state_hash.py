@@ -52,11 +52,11 @@ ABSENT_HASH: Final = "absent"
 
 @dataclass(frozen=True, slots=True)
 class StateHash:
-    """A good read, as its hash with the prefix that says how it was made; `ABSENT_HASH` for a target that is gone.
+    """A good read as its hash, with the prefix of its scheme. `ABSENT_HASH` for a deleted target.
 
-    `revision` is the service's counter of changes to the spec, where it has one; an etag that moves with the status is
-    not. It shows a change that was reverted between two looks. `way` names how the hash was made where its prefix does
-    not say it all (the rules of the target's kind): another release's rules must not look like a change.
+    `revision` is the service's counter of changes to the spec, where it has one. An etag that moves with the status is
+    not one. The counter shows a change that was reverted between two reads. `way` names the rules of the hash where its
+    prefix does not (the rules of the target's kind), because the rules of another release must not look like a change.
     """
 
     hash: str
@@ -95,6 +95,6 @@ def compare(baseline: StateHash, seen: StateHash) -> Comparison:
 
 
 def match(pre: str | None, post: str) -> bool | None:
-    """Return whether a remediation left the spec as it found it (a restart does); None if that cannot be told."""
+    """Return True if a remediation left the spec unchanged, as a restart does. None if that is unknown."""
     found = Comparison.INCOMPARABLE if pre is None else relation(pre, post)
     return None if found is Comparison.INCOMPARABLE else found is Comparison.EQUAL

@@ -1,14 +1,14 @@
-"""The course of an assessment as one pure function: state, facts and time in; state, and what is wanted next, out.
+"""The state machine of an assessment as one pure function: state, facts and time in, state and requests out.
 
-A pass goes: the target is read, and only if it is still what the remediation left is anything else asked for; when the
-last answer is in, the target is read once more, and only then, or at the deadline, is the assessment complete. So no
-measurement counts that is known to be of somebody else's state. The engine does what is wanted, and comes
-back with the facts:
+A pass reads the target first. Only if it is still in the state that the remediation left, other facts are requested.
+When the last answer is in, the target is read once more, and only then, or at the deadline, is the assessment complete.
+So no measurement counts that is known to be of another author's state. The engine carries out the requests and returns
+with the facts:
 
     state, wants = phases.step(state, Facts(), now)        # wants.asks == (Ask.TARGET,)
     state, wants = phases.step(state, Facts(target=...), now)
 
-State and events are to be stored in one transaction (see `journal`). Refuses to know how anything is asked.
+State and events are stored in one transaction (see `journal`). Refuses to know how a fact is requested.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from holdfast.remediation.core.timing import AssessmentWindow
 
 
 class Ask(Enum):
-    """What the engine can be sent to find out."""
+    """A fact that the engine can request."""
 
     EXECUTION = "execution"
     TARGET = "target"
@@ -49,7 +49,7 @@ class Ask(Enum):
 
 @dataclass(frozen=True, slots=True)
 class AssessmentFacts:
-    """What was found out since the last step; None for what was not asked. Without any, a new pass begins."""
+    """The facts since the last step. None for a fact that was not requested. Without any, a new pass begins."""
 
     execution: Execution | None = None
     target: StateReading | None = None
@@ -65,7 +65,7 @@ class AssessmentFacts:
 
 @dataclass(frozen=True, slots=True)
 class Wants:
-    """What is to be done: tell the events, then ask and come back at once, or sleep; all empty when it is over."""
+    """The next actions: send the events, then request facts and return at once, or sleep. All empty at the end."""
 
     asks: tuple[Ask, ...] = ()
     wake_at: float | None = None
@@ -82,10 +82,10 @@ _ORDER: Final = tuple(AssessmentPhase)
 
 
 def step(state: AssessmentState, facts: AssessmentFacts, now: float) -> tuple[AssessmentState, Wants]:
-    """Take in the facts and say what is wanted next.
+    """Take in the facts and return the next requests.
 
-    Drift is looked for before the clock and before every other fact. Repeating a step from the same state changes
-    nothing and tells nothing new.
+    Drift is checked before the clock and before every other fact. Repeating a step from the same state changes nothing
+    and sends no new event.
     """
     if state.phase.is_terminal:
         return state, Wants()
@@ -105,9 +105,9 @@ def step(state: AssessmentState, facts: AssessmentFacts, now: float) -> tuple[As
 
 
 def opening(state: AssessmentState, now: float) -> tuple[AssessmentState, Wants]:
-    """Take the first step without asking anybody: for whoever has just confirmed the change, and need not look again.
+    """Take the first step without a request, for a caller that has just confirmed the change and need not read again.
 
-    What the confirmation says is told at once, and the next look is when there may be news.
+    The confirmation is sent at once, and the next read is at the first time when there may be news.
     """
     new, wants = step(state, AssessmentFacts(), now)
     if not wants.asks:
@@ -287,7 +287,7 @@ def _ended(
 
 
 def _asks(state: AssessmentState, facts: AssessmentFacts, now: float) -> tuple[Ask, ...]:
-    """Return what to find out now; nothing but the target is ever asked for before the guard has passed."""
+    """Return the facts to request now. Only the target is requested before the guard has passed."""
     if state.phase is AssessmentPhase.WAITING:
         return ()
     if facts == AssessmentFacts():
@@ -305,7 +305,7 @@ def _target(state: AssessmentState, now: float) -> tuple[Ask, ...]:
 
 
 def _may_take_baseline(state: AssessmentState, now: float) -> bool:
-    """Return True if the change is in place: it is said to be, or nobody can say, or it had all its time."""
+    """Return True if the change is in place: it is reported, or no source can report it, or its time is over."""
     done = state.execution in (Execution.COMPLETED, Execution.UNKNOWN)
     return done or _is_scope_partial(state, now)
 
@@ -352,7 +352,7 @@ def decay_condition(status: Truth, reason: str, now: float) -> AssessmentConditi
 
 
 def shortcomings(state: AssessmentState, flags: Flags) -> str:
-    """Say what the ending has to do without."""
+    """Return the components that the ending lacks."""
     names = ("health", "alerts", "metrics")
     missing = [name for name, one in zip(names, flags.progress, strict=True) if one is Progress.MISSING]
     integrity = state.condition(AssessmentConditionType.SPEC_INTEGRITY)

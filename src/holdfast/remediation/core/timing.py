@@ -20,7 +20,7 @@ EXECUTION_GRACE: Final = 30.0  # seconds in which a remediation that was begun m
 class Windows:
     """The lengths a person may set, with the original's defaults."""
 
-    stabilisation: float = 300.0  # leave the world alone for so long after the change
+    stabilisation: float = 300.0  # wait this long after the change before measuring
     validity: float = 1800.0  # after so long what is measured says nothing about the change
     hash_delay: float = 0.0  # for targets that others (GitOps, an operator) bring to the new state
     alert_delay: float = 0.0  # for predictive signals, which need longer to withdraw

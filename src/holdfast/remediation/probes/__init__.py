@@ -1,6 +1,6 @@
-"""Asking how a target is: Prometheus, Alertmanager, and probes over HTTP, TCP or by a command.
+"""Health sources of a target: Prometheus, Alertmanager, and probes over HTTP, TCP or by a command.
 
-Belongs here: one client a source, that turns its answers into the plain data `plan.assessing` scores. Must not be here:
-what an answer means, when to ask, what to remember. No client raises for a failure of the world: what could not be
-asked is None, or unknown.
+Belongs here: one client for each source, that turns its answers into the plain data of `remediation.core`. Must not be
+here: the meaning of an answer, the schedule, the records. No client raises for an outside failure: an answer that could
+not be had is None, or unknown.
 """

@@ -31,7 +31,7 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """What came back; a status of 0 and a word on why for no answer at all."""
+    """An HTTP answer. A status of 0 and a reason stand for no answer."""
 
     status: int
     body: Json = None

@@ -98,11 +98,11 @@ class _Paper:
                 child = self.children[step.child]
                 self._drop(child)
                 if not self._slots[child.slot]:
-                    self._put(dataclasses.replace(child, state=ChildState.GONE))
+                    self._put(dataclasses.replace(child, state=ChildState.EMPTY))
 
     def _create(self, step: CreateChild) -> None:
         old = next(iter(self._slots.get(step.slot, {}).values()), None)
-        if old is not None and (old.state is ChildState.GONE or old.name == step.child):
+        if old is not None and (old.state is ChildState.EMPTY or old.name == step.child):
             self._drop(old)
         zone = old.topology if old is not None else ""
         made = (ChildState.READY, self.now, step.made_by, step.attempt, step.reason)

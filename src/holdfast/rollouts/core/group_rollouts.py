@@ -221,7 +221,7 @@ def created(group: TemplateGroup, step: CreateChild, at: Places, now: float) -> 
     generation = group.generation(step.revision)
     assert generation is not None, f"generation {step.revision} of {group.template.name} is lost"
     births = template_groups.born(group, generation)
-    before = next((each for each in at.get(step.slot, ()) if each.state is ChildState.GONE), None)
+    before = next((each for each in at.get(step.slot, ()) if each.state is ChildState.EMPTY), None)
     if step.child:
         address = Address.parse(step.child)
         before = group.children[address]
@@ -275,7 +275,7 @@ def removed(group: TemplateGroup, step: RemoveChild) -> ChildRecord:
     if child.state is ChildState.FAILED and child.before is not None:
         generation, births = child.before
         return dataclasses.replace(child, state=ChildState.REMOVING, generation=generation, births=births, before=None)
-    return dataclasses.replace(child, state=ChildState.GONE)
+    return dataclasses.replace(child, state=ChildState.EMPTY)
 
 
 def is_beginning(group: TemplateGroup, child: ChildRecord, at: Places, maker: str) -> bool:
@@ -318,7 +318,7 @@ def gone(group: TemplateGroup, child: ChildRecord, at: Places, now: float) -> Ch
     others = [each for each in at.get(child.slot, ()) if each.address != child.address]
     if others or not group_views.is_wanted(group, child.slot):
         return None
-    return dataclasses.replace(child, state=ChildState.GONE)
+    return dataclasses.replace(child, state=ChildState.EMPTY)
 
 
 def retired(rollout: Rollout) -> bool:

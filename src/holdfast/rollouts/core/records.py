@@ -131,7 +131,7 @@ def taken(rollout: Rollout, fleet: SlotSet) -> int:
 
 
 def _is_emptied(slot: Slot) -> bool:
-    return all(child.state in {ChildState.GONE, ChildState.REMOVING} for child in slot.children)
+    return all(child.state in {ChildState.EMPTY, ChildState.REMOVING} for child in slot.children)
 
 
 def at_work(rollout: Rollout, fleet: SlotSet) -> list[Slot]:

@@ -72,7 +72,7 @@ def declaration(group: TemplateGroup, child: ChildRecord, around: Mapping[Addres
             annotations={**own.annotations, **needs},
             policy=own.policy if is_known else ManagementPolicy.OBSERVED,
         )
-    assert kind is not None, f"template {template.name} has children and does not say what they are"
+    assert kind is not None, f"template {template.name} has children but no kind of child"
     return Declaration(
         child.address,
         kind.provider,
@@ -104,7 +104,7 @@ def _is_known(owner: OwnerRecord | None, child: ChildRecord) -> bool:
 
 
 def content(group: TemplateGroup, child: ChildRecord) -> dict[str, Json]:
-    """Return what the owners of a child give it."""
+    """Return the content that a child gets from its owners."""
     out: Json = {}
     owners = [each for uid in child.births if (each := group.owner(uid)) is not None] or list(group.owners)
     for owner in owners:
@@ -123,7 +123,7 @@ def content(group: TemplateGroup, child: ChildRecord) -> dict[str, Json]:
 
 
 def _of_owner(owner: OwnerRecord, birth: OwnerRevision) -> Json:
-    """Return what an owner gives a child: what it was born with, in-place fields as they are now."""
+    """Return the content that a child gets from an owner: of its birth, with the current values of in-place fields."""
     made_from = owner.record.latest if birth.revision is None else owner.record.revision(birth.revision)
     if made_from is None or LIVE in made_from.content:
         return {}
@@ -199,7 +199,7 @@ def child_address(template: Template, name: str) -> Address:
     return Address(template.child.connection, template.child.kind, name, template.child.namespace)
 
 
-_HIDDEN: Final = frozenset({ChildState.REMOVING, ChildState.FAILED, ChildState.GONE})
+_HIDDEN: Final = frozenset({ChildState.REMOVING, ChildState.FAILED, ChildState.EMPTY})
 
 
 def declarations(group: TemplateGroup, around: Mapping[Address, Declaration]) -> list[Declaration]:
@@ -209,7 +209,7 @@ def declarations(group: TemplateGroup, around: Mapping[Address, Declaration]) ->
 
 
 def unrecorded(group: TemplateGroup, around: Mapping[Address, Declaration]) -> list[Declaration]:
-    """Return the declaration of selected children that nobody has looked at yet: they are to be looked at, only."""
+    """Return the declaration of selected children that were never checked. They are only checked."""
     new = (address for address in selected(group, around) if address not in group.children)
     return [declaration(group, ChildRecord(address, address.name, {}), around) for address in new]
 

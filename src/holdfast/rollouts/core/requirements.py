@@ -1,7 +1,7 @@
-"""Predicates: what has to stay true of a child, whatever its template says today.
+"""Predicates: conditions that must hold for a child, whatever its template declares today.
 
-A predicate looks at one field of what was last observed. Without an observation, or with an empty list of what is
-offered, it says that it does not know: nothing is concluded from what nobody has seen.
+A predicate reads one field of the last observation. Without an observation, or with an empty list of offers, the
+answer is unknown, because nothing is concluded from a missing observation.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from holdfast.model.path import Path
 
 
 class Asks(StrEnum):
-    """What is asked of a field."""
+    """The operator of a predicate."""
 
     IN = "In"
     NOT_IN = "NotIn"

@@ -18,7 +18,7 @@ from holdfast.rollouts.core.template_schemes import Digests, Schemes
 
 @dataclass(frozen=True, slots=True)
 class LiveTemplate:
-    """A template as it stands in the world or in the files now."""
+    """A template in its current version, live or in the files."""
 
     uid: str  # of this owner, not of the next one with the same name
     content: Json
@@ -35,7 +35,7 @@ class TemplateRevision:
     digests: Mapping[str, Digests] = field(default_factory=dict)
 
     def digests_by(self, scheme_id: str, known: Schemes) -> Digests | None:
-        """Return what a scheme says of this content: stored, or computed if the scheme is known, or None."""
+        """Return the hash of this content under a scheme: stored, or computed if the scheme is known, or None."""
         stored = self.digests.get(scheme_id)
         if stored is not None:
             return stored
@@ -89,9 +89,9 @@ class ParentRecord:
 
 @dataclass(frozen=True, slots=True)
 class ChildOrigin:
-    """What one child owes to one owner; a child of two owners has two. Written once, together with the child.
+    """The debt of one child to one owner. A child of two owners has two. Written once, together with the child.
 
-    A child that was made before we kept records has only the stamp somebody put on it, until `adoption` binds it.
+    A child that was created before we kept records has only its stamp, until `adoption` binds it.
     """
 
     name: str
@@ -115,7 +115,7 @@ def born(name: str, owner: ParentRecord) -> ChildOrigin:
 
 
 class Unstamped(StrEnum):
-    """What to think of a child that nothing is known about."""
+    """The verdict on a child without any record."""
 
     HOLD = "hold"  # unknown, for a person to look at
     ADOPT = "adopt"  # take it for made from the current revision

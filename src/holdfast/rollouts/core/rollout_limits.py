@@ -25,21 +25,21 @@ EVERY_REASON: Final = "*"
 
 
 class Order(StrEnum):
-    """What happens first when a child is replaced."""
+    """The first step when a child is replaced."""
 
     REPLACE_BEFORE_REMOVE = "replace-before-remove"
     REMOVE_FIRST = "remove-first"  # for what cannot exist twice
 
 
 class OnHalt(StrEnum):
-    """What a rollout does when it has seen enough failures."""
+    """The reaction of a rollout to too many failures."""
 
     STAY = "stay"
     ROLL_BACK = "roll-back"
 
 
 class Health(StrEnum):
-    """What a gate says. Not knowing neither opens a wave nor stops the rollout."""
+    """The answer of a gate. An unknown answer neither opens a wave nor stops the rollout."""
 
     PASS = "pass"  # noqa: S105 - the opposite of fail
     FAIL = "fail"

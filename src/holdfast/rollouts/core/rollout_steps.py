@@ -1,16 +1,15 @@
-"""Rollouts: bringing the children of an owner to a revision, a few at a time, and stopping when it goes wrong.
+"""Rollouts: bring the children of an owner to a revision, a few at a time, and stop on failures.
 
     Pending -> Canary -> Progressing -> Complete
-                  |           |
-                  +-----------+--> Paused | Halted  (and back, when somebody resumes)
-                  +-----------+--> rolling back: Progressing towards the previous revision -> RolledBack
+                 |           |
+                 +-----------+--> Paused | Halted  (and back, on resume)
+                 +-----------+--> rolling back: Progressing towards the previous revision -> RolledBack
     any that is not over -> Superseded, when the owner gets another target
 
-`next_steps` is a function of what was saved and of what the children are; it remembers nothing. A replacement carries
-the rollout that made it and its attempt, so what was done can be seen, what was not is asked for again under the same
-key, and a step that is made twice is made once. Whoever acts writes the intent (a child that is `creating` or
-`removing`) before the next call. Pauses, halts and closed windows begin nothing; what was begun is finished, because
-half a replacement helps nobody.
+`next_steps` is a function of the saved rollout and of the children, and has no memory. A replacement carries the
+rollout that created it and its attempt. So finished steps are visible, unfinished ones are requested again under the
+same key, and a step that is taken twice has one effect. The caller writes the intent (a child that is `creating` or
+`removing`) before the next call. Pauses, halts and closed windows begin nothing, but a begun replacement is finished.
 """
 
 from __future__ import annotations
@@ -39,10 +38,10 @@ from holdfast.rollouts.core.slots import Child, ChildState, Grouping, SlotSet, f
 def next_steps(
     rollout: Rollout, children: Iterable[Child], limits: RolloutLimits, now: float, grouping: Grouping | None = None
 ) -> list[Step]:
-    """Return what is to be done now, in this order; empty when there is only waiting, or nothing left.
+    """Return the next steps in their order. Empty when the rollout waits or is finished.
 
-    Carry out any number of them, crash wherever you like, and call again. Whoever calls often for one owner may bring
-    the grouping of the last time; that changes nothing but the cost.
+    Carry out any number of them, crash at any point, and call it again. A caller with many calls for one owner may pass
+    the grouping of the last call, which changes only the cost.
     """
     if rollout.phase in OVER:
         return []
@@ -71,7 +70,7 @@ def start(rollout_id: str, target: RolloutTarget, previous: RolloutTarget | None
 
 
 def pause(rollout: Rollout, why: str) -> Rollout:
-    """Begin nothing more until somebody resumes; a rollout that is over stays over."""
+    """Begin nothing more until a resume. A rollout that is over stays over."""
     if rollout.phase in OVER or rollout.phase is RolloutPhase.PAUSED:
         return rollout
     resumes_to = rollout.resumes_to if rollout.phase is RolloutPhase.HALTED else rollout.phase
@@ -120,7 +119,7 @@ def _moved(rollout: Rollout, **changes: object) -> Rollout:
 
 
 def blocked_by(rollout: Rollout, children: Iterable[Child], limits: RolloutLimits, now: float) -> tuple[str, ...]:
-    """Say what a rollout waits for, most general first; empty if it is over or has something to do."""
+    """Return the reasons why a rollout waits, most general first. Empty if it is over or has a next step."""
     if rollout.phase in OVER:
         return ()
     if rollout.phase in {RolloutPhase.PAUSED, RolloutPhase.HALTED}:
@@ -187,7 +186,7 @@ def _opened(rollout: Rollout, limits: RolloutLimits, now: float) -> Rollout:
 
 
 def _fault(rollout: Rollout, fleet: SlotSet, limits: RolloutLimits, now: float) -> str:
-    """Return why to stop, or nothing."""
+    """Return the reason to stop, or an empty string."""
     failing = sorted(name for name, health in limits.gates.items() if health is Health.FAIL)
     if failing:
         return f"health gate {failing[0]} fails"

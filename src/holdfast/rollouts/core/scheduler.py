@@ -44,9 +44,9 @@ def working(rollout: Rollout, fleet: SlotSet) -> set[str]:
 def finishing(
     rollout: Rollout, fleet: SlotSet, limits: RolloutLimits, now: float, left: SlotAllowance
 ) -> Iterator[Step]:
-    """Yield what finishes the slots that something was begun in; needs no room, because that was taken then.
+    """Yield the steps that finish begun slots. They need no budget, because it was taken at the beginning.
 
-    Only a turn among all templates is given away while a place is empty, and has to be had once more to fill it.
+    Only the turn among all templates is released while a slot is empty, and is needed once more to fill it.
     """
     for slot in fleet.busy:
         yield from _finish(rollout, slot, limits, now, left)
@@ -105,13 +105,13 @@ def retry_at(rollout: Rollout, slot: str, limits: RolloutLimits) -> float:
 
 @dataclass(slots=True)
 class _PassBudget:
-    """What may still be begun in this pass."""
+    """The budget that is left for this pass."""
 
     slots: int  # by the wave
     surge: int
     unavailable: int
     by_reason: dict[str, int]
-    sick: int  # slots that serve nobody though nobody is at work in them: they use up every budget
+    sick: int  # unavailable slots without a step in progress: they use up every budget
     is_surging: bool  # every slot needs another child for a while
     zones: _Zones | None
     turns: SlotAllowance
@@ -123,7 +123,7 @@ class _PassBudget:
         return (not self.is_surging or self.surge > 0) and max(self.by_reason.values()) > 0
 
     def take(self, slot: Slot, order: Order) -> bool:
-        """Take what a slot needs, or nothing and say no. A slot that serves nobody cannot become less available."""
+        """Take the budget of a slot, or return False. An unavailable slot cannot become less available."""
         reason = _reason(slot)
         surge = order is Order.REPLACE_BEFORE_REMOVE
         absence = not surge and slot.is_available
@@ -144,10 +144,10 @@ class _PassBudget:
 
 @dataclass(slots=True)
 class _Zones:
-    """What may still be begun in each zone; slots without one are a zone together."""
+    """The budget that is left in each zone. Slots without a zone share one."""
 
     free: dict[str, int]
-    sick: Counter[str]  # slots that serve nobody though nobody is at work in them
+    sick: Counter[str]  # unavailable slots without a step in progress
 
     def has_room(self, slot: Slot) -> bool:
         zone = _zone(slot)
@@ -195,7 +195,7 @@ def beginning(
 
 
 def _room(rollout: Rollout, fleet: SlotSet, limits: RolloutLimits, left: SlotAllowance) -> _PassBudget:
-    """Return what the limits leave."""
+    """Return the number that the limits leave."""
     size = len(fleet.slots)
     sick = sum(slot.is_quiet and not slot.is_available for slot in fleet.slots)
     used = Counter(_reason(slot) for slot in records.at_work(rollout, fleet))
@@ -232,17 +232,17 @@ def _candidates(rollout: Rollout, fleet: SlotSet, limits: RolloutLimits, now: fl
 
 
 def is_held(rollout: Rollout, slot: Slot, limits: RolloutLimits, now: float) -> bool:
-    """Return True if somebody asked that a slot be left alone, and has not asked for too long."""
+    """Return True if a slot is held by request, and the hold has not exceeded its limit."""
     if limits.hold_deadline is not None and now - rollout.started_at >= limits.hold_deadline:
         return False
     return any(child.held_until is not None and now < child.held_until for child in slot.living)
 
 
 def _in_order(candidates: Iterable[Slot], fleet: SlotSet, limits: RolloutLimits) -> Sequence[Slot]:
-    """Order candidates: the chosen canaries, what serves nobody, what is idle; spread, and the oldest finding first.
+    """Order candidates: chosen canaries, then unavailable slots, then idle ones. Spread, oldest finding first.
 
-    Spread means that the first of every zone comes before the second of any, counting those at work already. Where
-    nothing else decides it is the order of the slots.
+    Spread means that the first slot of every zone comes before the second of any, counting slots in progress. The order
+    of the slots decides the rest.
     """
     found = sorted(candidates, key=lambda slot: (*_class(slot, limits), slot.living[0].first_seen))
     if len({slot.living[0].topology for slot in found}) < 2:  # nothing to spread over: each comes after the one before

@@ -1,8 +1,8 @@
-"""Fleets: the children of one owner as a rollout sees them, grouped by the slot they fill.
+"""Fleets: the children of one owner as a rollout sees them, grouped by slot.
 
-A slot is one of the things the owner wants to exist: usually one child, two while a replacement is on its way, none for
-a moment where the old one has to go first. A slot is available while any child in it is ready, so swapping a child for
-a ready one costs nothing, and an unready child costs the same whoever broke it.
+A slot is one resource that the owner wants to exist: usually one child, two during a replacement, none for a moment
+where the old child has to be deleted first. A slot is available while any child in it is ready. So replacing a child
+by a ready one costs nothing, and an unready child costs the same whatever its cause.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class ChildState(StrEnum):
     UNHEALTHY = "unhealthy"  # it was ready once
     FAILED = "failed"  # it never became ready and will not
     REMOVING = "removing"
-    GONE = "gone"  # not a child but the place of one: the slot is to be filled
+    EMPTY = "empty"  # not a child: an empty slot that is to be filled
 
 
 _DIGITS: Final = re.compile(r"([0-9]+)")
@@ -33,7 +33,7 @@ _SETTLED: Final = (ChildState.READY, ChildState.UNHEALTHY)
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """One child, or the empty place of one; whoever calls has intents that were begun in here already."""
+    """One child, or an empty slot. The caller has already recorded the intents that were begun in it."""
 
     slot: str
     name: str
@@ -46,7 +46,7 @@ class Child:
     first_seen: float = 0.0  # of the finding that wants it replaced
     is_idle: bool = False
     topology: str = ""  # zone, rack, host: what replacements are spread over
-    held_until: float | None = None  # infinity: until somebody lifts the hold
+    held_until: float | None = None  # infinity: until the hold is lifted
     is_exempt: bool = False  # nothing that asks for action was found: newly visible, unknown, or adopted as it is
     is_rewritten: bool = False  # it needs other content only: it gets that, and is not replaced
 
@@ -57,7 +57,7 @@ class Child:
 
 
 class Slot(NamedTuple):
-    """What fills one place. Worked out once, because a rollout asks the same of ten thousand slots in every pass."""
+    """The content of one slot. Computed once, because a rollout asks the same of ten thousand slots in every pass."""
 
     name: str
     children: tuple[Child, ...]  # also empty places
@@ -78,17 +78,17 @@ class SlotSet:
     slots: tuple[Slot, ...]
     busy: tuple[Slot, ...]  # those that are not quiet
     made: Mapping[str, tuple[Child, ...]]  # living children by the rollout that made them
-    unavailable: int  # slots that serve nobody now, whatever the cause
+    unavailable: int  # slots without a ready child, whatever the cause
     surge: int  # children beyond one a slot
 
 
 def slot_of(name: str, children: Sequence[Child]) -> Slot:
     """Return a slot with its children in the order in which they were tried."""
-    if len(children) == 1 and children[0].state is not ChildState.GONE:  # nearly all are like this, nearly always
+    if len(children) == 1 and children[0].state is not ChildState.EMPTY:  # nearly all are like this, nearly always
         (only,) = alone = (children[0],)
         return Slot(name, alone, alone, only.state is ChildState.READY, only.is_settled)
     ordered = tuple(sorted(children, key=lambda child: (child.attempt, child.name)))
-    living = tuple(child for child in ordered if child.state is not ChildState.GONE)
+    living = tuple(child for child in ordered if child.state is not ChildState.EMPTY)
     is_available = any(child.state is ChildState.READY for child in living)
     return Slot(name, ordered, living, is_available, len(living) == 1 and living[0].is_settled)
 
@@ -113,7 +113,7 @@ class Grouping:
             found = groups.setdefault(child.slot, child)
             if found is not child:
                 groups[child.slot] = [*found, child] if isinstance(found, list) else [found, child]
-            if child.made_by and child.state is not ChildState.GONE:
+            if child.made_by and child.state is not ChildState.EMPTY:
                 made[child.made_by].append(child)
         self._slots = self._regrouped(groups)
         slots = tuple(self._slots.values())

@@ -24,7 +24,7 @@ class FindingKind(StrEnum):
 
     SPEC = "spec"  # the template was edited
     NEWLY_VISIBLE = "newly-visible"  # only a newer scheme sees the difference, and it was there when that took over
-    DEFAULTS_CHANGED = "defaults-changed"  # nobody edited anything; a default has another value now
+    DEFAULTS_CHANGED = "defaults-changed"  # no edit was made: a default has another value now
     DYNAMIC = "dynamic"  # a predicate that the child has to satisfy no longer holds
     UNKNOWN = "unknown"
 
@@ -47,13 +47,13 @@ class TemplateFinding:
 
     @property
     def identity(self) -> tuple[str, str, FindingKind, str]:
-        """What makes it the same finding at the next look, whatever the scheme is by then."""
+        """The identity of a finding at the next check, whatever the scheme is by then."""
         return (self.owner, self.child, self.kind, self.reason)
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What one evaluation goes by besides the records."""
+    """The inputs of one evaluation in addition to the records."""
 
     known: Schemes
     now: float
@@ -64,9 +64,9 @@ class Look:
 def findings(
     record: ParentRecord, child: ChildOrigin, look: Look, previous: Iterable[TemplateFinding] = ()
 ) -> tuple[TemplateFinding, ...]:
-    """Return what an owner has to say of a child. Findings of before keep their first_seen, and so their turn.
+    """Return the findings of an owner on a child. Earlier findings keep their first_seen, and so their turn.
 
-    Where nothing can be told now, what was found before stays, and an `unknown` beside it bars acting on it.
+    Where the answer is unknown now, earlier findings stay, and an `unknown` beside them blocks an action on them.
     """
     before = [each for each in previous if each.owner == child.owner and each.child == child.name]
     seen = {each.identity: each.first_seen for each in before}

@@ -26,7 +26,7 @@ from holdfast.rollouts.core.templates import RESOURCE, Template
 
 @dataclass(frozen=True, slots=True)
 class OwnerRevision:
-    """From which revision of an owner a child was made, under which regime; both None: nobody knows."""
+    """The revision of an owner that a child was created from, and its regime. Both None: unknown."""
 
     revision: int | None = None
     regime: int | None = None
@@ -55,11 +55,11 @@ class ChildRecord:
 
     @property
     def name(self) -> str:
-        """What findings call it."""
+        """The name of the owner in findings."""
         return self.address.name
 
     def record_of(self, owner: str) -> ChildOrigin:
-        """Return what it owes to one owner, as regimes want it."""
+        """Return the debt to one owner, as regimes take it."""
         birth = self.births.get(owner, OwnerRevision())
         return ChildOrigin(self.name, owner, birth.revision, birth.regime, birth.stamp)
 
@@ -87,7 +87,7 @@ class OwnerRecord:
 
     @property
     def uid(self) -> str:
-        """What it is kept under."""
+        """The key of its record."""
         return self.record.uid
 
 
@@ -121,7 +121,7 @@ class TemplateGroup:
 
     @property
     def current(self) -> RevisionSet:
-        """What the declarations ask for."""
+        """The generation that the declarations ask for."""
         return self.lead.generations[-1]
 
     def generation(self, number: int) -> RevisionSet | None:
@@ -161,7 +161,7 @@ def next_generation(owners: Sequence[OwnerRecord]) -> RevisionSet | None:
 
 
 def born(group: TemplateGroup, generation: RevisionSet) -> dict[str, OwnerRevision]:
-    """Return what a child that is made now from a generation owes to each owner."""
+    """Return the debts to each owner of a child that is created now from a generation."""
     out = {}
     for uid, ordinal in generation.births.items():
         owner = group.owner(uid)
@@ -233,7 +233,7 @@ def needs_content_only(group: TemplateGroup, child: ChildRecord, generation: Rev
 
 
 def birth_generation(group: TemplateGroup) -> RevisionSet:
-    """Return what a new slot is filled with: what the rollout goes to, unless somebody or something stopped it."""
+    """Return the generation of a new slot: the target of the rollout, unless the rollout was stopped."""
     file = group.rollout
     if file is None:
         return group.current
@@ -315,7 +315,7 @@ def forgetting(owner: OwnerRecord, users: Iterable[TemplateGroup], keep: int) ->
 
 
 def _records(group: TemplateGroup, uid: str) -> Iterable[ChildOrigin]:
-    """Yield what children owe to an owner, and what rewritten ones owed to it before."""
+    """Yield the debts of children to an owner, and the earlier debts of rewritten ones."""
     for child in group.children.values():
         yield child.record_of(uid)
         if child.before is not None and uid in child.before[1]:

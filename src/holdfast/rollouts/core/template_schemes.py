@@ -21,7 +21,7 @@ Defaults = Mapping[Keys, Json]
 
 
 class ListOrder(StrEnum):
-    """What the order of a list means, where it is not the order of a sequence."""
+    """The meaning of the order of a list, where it is not a sequence."""
 
     SET = "set"  # neither order nor repetition
     MULTISET = "multiset"  # repetition, but no order
@@ -31,7 +31,7 @@ ListRule = ListOrder | tuple[str, ...]  # the names: what elements are told apar
 
 
 class Digests(NamedTuple):
-    """What a scheme says of one content: as declared, and with the defaults that were in force."""
+    """The hashes of one content under a scheme: as declared, and with the defaults in force."""
 
     declared: str
     effective: str
@@ -85,12 +85,12 @@ class FieldPolicy:
     convert: Callable[[Json, str], Json] = _as_it_is  # moved, renamed and retyped fields: to the newest shape
 
     def declared(self, content: Json, schema: str) -> Json:
-        """Return what counts of what a person wrote; a value equal to the default of its time was not written."""
+        """Return the declared fields that count. A value equal to the default of its time was not declared."""
         defaults = self.defaults.get(schema, {})
         return self._reduced(self.convert(_without(content, defaults), schema), ())
 
     def effective(self, content: Json, schema: str) -> Json:
-        """Return what counts of what took effect when the content was written."""
+        """Return the effective fields that count, with the defaults of the time of writing."""
         return self._reduced(self.convert(_filled(content, self._in_force(schema)), schema), ())
 
     def _in_force(self, schema: str) -> Defaults:
@@ -163,7 +163,7 @@ def is_same_content(one: Json, other: Json) -> bool:
 
 
 def at(content: Json, keys: Iterable[str]) -> Json:
-    """Return what stands at a field, or ABSENT."""
+    """Return the value of a field, or ABSENT."""
     return _at(content, keys)
 
 

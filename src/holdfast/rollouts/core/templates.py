@@ -49,14 +49,14 @@ class Method(StrEnum):
 
     REPLACE_BEFORE_REMOVE = "replace-before-remove"
     REMOVE_FIRST = "remove-first"
-    REWRITE = "rewrite"  # the same thing gets the new content; its provider may still have to make it anew
+    REWRITE = "rewrite"  # the same resource gets the new content; its provider may still have to recreate it
 
 
 class RolloutMode(StrEnum):
     """How far a template goes."""
 
     ENFORCE = "enforce"
-    NOTIFY = "notify"  # findings that wait for somebody, but no rollout
+    NOTIFY = "notify"  # findings that wait for a person, but no rollout
     OBSERVE = "observe"  # findings for those who look, and nothing else
 
 
@@ -69,7 +69,7 @@ class Compatibility(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ChildKind:
-    """What the children of a template are; for a selector, which of those that it finds are meant."""
+    """The kind of the children of a template. For a selector, which of the selected resources are children."""
 
     provider: str
     api_version: str
@@ -187,7 +187,7 @@ class Template:
 
     @property
     def owner_id(self) -> str:
-        """What its revisions and children are kept under: of this template, not of the next one with the same name."""
+        """The key of its revisions and children: of this template, not of a later one with the same name."""
         return self.uid or self.name
 
     @property

@@ -1,4 +1,4 @@
-"""A secret goes to the world and nowhere else: searched for in everything that is kept, said or shown."""
+"""Secrets go to the provider only: every kept, printed or shown text is searched for them."""
 
 from __future__ import annotations
 
