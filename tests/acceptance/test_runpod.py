@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.providers.runpod.attribution import SOMEBODY
+from holdfast.providers.runpod.attribution import ACCOUNT_USER
 from holdfast_emulators.runpod import Fault, Habits, RunPodServer, World, Wrong, running
 from tests.acceptance.test_commands import run
 
@@ -98,15 +98,15 @@ def test_fifty_endpoints_of_all_kinds_with_eight_moved_behind_our_back(tmp_path,
     assert len(server.journal) <= pages + len(found), server.counts()
     assert server.writes() == []
     # Scaling leaves no trace at RunPod: whose hand it was is not to be known, and that is what is said.
-    blamed = dict.fromkeys(idle, "RunPod itself") | dict.fromkeys(edits, "user_alice") | {"e04": SOMEBODY}
+    blamed = dict.fromkeys(idle, "RunPod itself") | dict.fromkeys(edits, "user_alice") | {"e04": ACCOUNT_USER}
     assert {each["address"].rpartition("/")[2]: each["attributedTo"][0]["who"] for each in drifted} == blamed
     assert all(each["attributedTo"] == [] for each in json.loads(checked.stdout)["resources"] if each not in drifted)
 
     said = holdfast(tmp_path, server, "check", "-f", "endpoints.yaml").stdout
-    assert {who: said.count(f"by {who}") for who in ("RunPod itself", "user_alice", SOMEBODY)} == {
+    assert {who: said.count(f"by {who}") for who in ("RunPod itself", "user_alice", ACCOUNT_USER)} == {
         "RunPod itself": 3,
         "user_alice": 4,
-        SOMEBODY: 1,
+        ACCOUNT_USER: 1,
     }
     for address in ("prod/Endpoint/e09", "prod/Endpoint/e02"):
         explained = holdfast(tmp_path, server, "explain", address, "-f", "endpoints.yaml")

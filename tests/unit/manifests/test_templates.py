@@ -142,6 +142,7 @@ spec:
   resource: {path: a}
 """
 # what is written instead -> what is told: line, field, message
+CHILD = "child: {apiVersion: file.holdfast.dev/v1, kind: Document}"
 MISTAKES = [
     ("replicas: 3", "replicas: many", 6, "/spec/replicas", "expected a whole number from 0 to 100,000, got a string"),
     (
@@ -156,8 +157,7 @@ MISTAKES = [
         "",
         4,
         "/spec",
-        "`child` is missing; declare the kind of the children: "
-        "child: {apiVersion: file.holdfast.dev/v1, kind: Document}",
+        f"`child` is missing; declare the kind of the children: {CHILD}",
     ),
     ("  replicas: 3\n", "", 5, "/spec/child", "child is for templates with replicas"),
     (

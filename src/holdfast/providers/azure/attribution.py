@@ -1,4 +1,4 @@
-"""Who wrote a thing last, from its systemData; Azure names a person, an application, or an identity of its own."""
+"""Attribution from systemData: the last writer is a person, an application, or an identity of Azure."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def writer(document: Json) -> str | None:
 
 
 def likely_actor(document: Json) -> LikelyActor | None:
-    """Return who a document says wrote it last."""
+    """Return the last writer according to a document."""
     name = writer(document)
     if name is None:
         return None
     system = document["systemData"]
-    what = _WHAT.get(str(system.get("lastModifiedByType")), "somebody")
+    what = _WHAT.get(str(system.get("lastModifiedByType")), "an unknown identity")
     return LikelyActor(name, Confidence.HIGH, f"systemData says that {what} wrote it last", _moment(system))
 
 

@@ -38,7 +38,7 @@ def failure(error: Exception, account: Account) -> str:
 
 
 class GivenToken:
-    """A token that somebody else fetched; good for emulators, and for pipelines that are handed one."""
+    """A token that was fetched elsewhere, for emulators and for pipelines that receive one."""
 
     def __init__(self, token: str) -> None:
         self._token = token

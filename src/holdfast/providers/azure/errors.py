@@ -96,7 +96,7 @@ _ADVICE: Final[Mapping[str, str]] = {
     "InvalidResourceType": "is the type spelt as Azure spells it, and the API version one that has it?",
     "InvalidApiVersionParameter": "declare an apiVersion that Azure has for this type",
     "RequestDisallowedByPolicy": "a policy of the subscription forbids it",
-    "ScopeLocked": "somebody has put a lock on it, which has to be taken off first",
+    "ScopeLocked": "a lock is on it; remove the lock first",
     "ResourceGroupNotFound": "declare the ResourceGroup too, or name one that is there",
     "ParentResourceNotFound": "declare its parent too, or name one that is there",
 }

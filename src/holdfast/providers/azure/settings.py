@@ -1,4 +1,4 @@
-"""What a connection to Azure says.
+"""Settings of a connection to Azure.
 
     connections:
       prod:

@@ -96,7 +96,7 @@ class AzureWriter:
         return self._begun("PUT", place, answer, body)
 
     async def delete(self, target: Target, key: str, etag: str | None = None) -> WriteResult:  # noqa: ARG002
-        """Remove the resource; already gone is done, and a type that cannot be deleted says so."""
+        """Delete the resource. A missing resource counts as deleted, and a type without delete is refused."""
         try:
             place = resource_locator.place(target, self._account)
         except InputError as error:

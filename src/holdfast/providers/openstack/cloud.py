@@ -56,7 +56,7 @@ class Cloud:
         data: bytes | Path | None = None,
         microversion: str | None = None,
     ) -> Answer | Lost:
-        """Send a request; `label` is how it is called in messages. Raises for nothing the world does.
+        """Send a request; `label` is its name in messages. Failures of the service are returned, not raised.
 
         A path as `data` is a file whose contents are sent.
         """
@@ -80,7 +80,7 @@ class Cloud:
         return await self._in_thread(exchange)
 
     async def described(self) -> None:
-        """Read how to sign in, so that whoever described it wrongly is told at once; nothing is sent."""
+        """Read the credentials, so that a mistake in them is reported at once. No request is sent."""
         await self._in_thread(self._opened)
 
     async def project_id(self) -> str | Lost:

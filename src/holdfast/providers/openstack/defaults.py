@@ -1,8 +1,8 @@
 """Defaults of a declaration, and its fields in the spelling of the service.
 
-A managed resource that we make is called what its manifest calls it, and where the meaning of absence is documented
-(an empty description, no tags, up) absence is declared: somebody else's change of it is reverted. Something that is
-imported, or only observed, is held to what its declaration says and to nothing else.
+A managed resource that we create has the name of its manifest. Where the meaning of absence is documented (an empty
+description, no tags, up) absence is declared, and a change from outside is reverted. An imported or observed resource
+is compared only with its declared fields.
 """
 
 from __future__ import annotations

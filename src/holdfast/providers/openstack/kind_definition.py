@@ -47,7 +47,7 @@ class Field:
     api: str
     role: Role
     default: Json = ABSENT  # what its absence means; ABSENT: whatever the service makes of it
-    cleared: Json = ABSENT  # what is sent when a declaration lets go of it; ABSENT: the default, or nothing
+    cleared: Json = ABSENT  # value that is sent when it is no longer declared; ABSENT: the default, or nothing
     is_opaque: bool = False  # its keys are the user's, and keep their spelling
     decode: Convert | None = None  # from the API's value, instead of renaming its keys
     encode: Convert | None = None
@@ -103,7 +103,7 @@ def read_only(api: str, name: str | None = None, **options: Unpack[FieldOptions]
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A thing as its service has it, with what was asked for besides."""
+    """A resource as its service returns it, with the further documents that were read."""
 
     body: Mapping[str, Json]
     more: Mapping[str, Sequence[Mapping[str, Json]]] = dataclasses.field(default_factory=dict)  # by companion
@@ -132,10 +132,10 @@ class Sub(Protocol):
         """Return a declared value in the spelling that `view` has."""
 
     async def before(self, calls: Calls, item: Item, wanted: Json) -> WriteFailure | bool:
-        """Do what must precede a change of the thing itself; say whether anything was written."""
+        """Write the parts that precede a change of the resource. Return True if anything was written."""
 
     async def after(self, calls: Calls, item: Item, wanted: Json) -> WriteFailure | bool:
-        """Do the rest; say whether anything was written."""
+        """Write the remaining parts. Return True if anything was written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +231,7 @@ class Manner:
         return Done(item.id)
 
     async def emptied(self, calls: Calls, target: Target) -> WriteFailure | bool:
-        """Remove what keeps a thing from being deleted, and is its own; say whether anything was written."""
+        """Remove the parts that block a delete of the resource. Return True if anything was written."""
         del calls, target
         return False
 

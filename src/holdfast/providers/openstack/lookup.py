@@ -24,7 +24,7 @@ _FEW: Final = 20  # things whose companions are asked for by name
 
 @dataclass(frozen=True, slots=True)
 class Finder:
-    """Lists things, with what their documents are made of besides."""
+    """Lists resources together with the further documents that they are made of."""
 
     calls: Calls
 

@@ -38,7 +38,7 @@ class OpenStackProvider:
         return kind_registry.kinds()
 
     def default_connection(self, environ: Mapping[str, str]) -> Connection:
-        """Return the connection of whoever has declared none."""
+        """Return the connection for a project that declares none."""
         return settings.ambient(environ)
 
     @asynccontextmanager

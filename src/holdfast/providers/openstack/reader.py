@@ -38,7 +38,7 @@ class OpenStackReader:
             return error.reading
 
     async def health_signals(self, target: Target, since: float) -> Sequence[HealthSignal]:  # noqa: ARG002 - only the present is known
-        """Return True if a thing is well, where its service has a word for that; DOWN is also what nobody uses."""
+        """Return True if the service reports a resource as healthy. DOWN is also the state of an unused one."""
         thing = kind_registry.BY_KIND.get(target.kind)
         if thing is None or target.id is None:
             return ()
@@ -86,10 +86,10 @@ class OpenStackReader:
         return Item(body, more)
 
     async def _confirmed(self, thing: KindDefinition, ident: str) -> ReadResult:
-        """Believe that something is gone only if nothing that cannot be without it is still there.
+        """Conclude that a resource is deleted only if no other resource that needs it still exists.
 
-        A service that lost a row, or answers from a stale replica, contradicts itself; to make the thing again would
-        then make a second one, and leave what hangs on the first.
+        A service that lost a row, or answers from a stale replica, contradicts itself. A recreate would then make a
+        second one, and leave the dependents on the first.
         """
         for each in thing.referrers:
             params = ((each.by, each.value.format(id=ident)), ("fields", "id"))

@@ -1,4 +1,4 @@
-"""What a connection to OpenStack says.
+"""Settings of a connection to OpenStack.
 
     connections:
       prod-cloud:
@@ -10,11 +10,11 @@
         secrets: {password: {env: PROD_PASSWORD}}      # joined with auth; any secret of the auth plugin
         timeout: 60                    # seconds for one request
         threads: 8                     # requests at once
-        all_projects: false            # list everybody's things, not only the project's own: for administrators
+        all_projects: false            # list the resources of all projects: for administrators
         revisions: true                # trust revision_number where it was found to cover everything compared
         options: {verify: true, cacert: ca.pem, interface: internal}     # as in clouds.yaml
 
-With `auth` neither clouds.yaml nor the environment is looked at.
+With `auth` neither clouds.yaml nor the environment is read.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Account:
 
 
 def ambient(environ: Mapping[str, str]) -> Connection:
-    """Return the connection of whoever has declared none, as the `openstack` command finds it."""
+    """Return the connection for a project that declares none, as the `openstack` command finds it."""
     if not any(environ.get(name) for name in _VARIABLES):
         message = "no connection to OpenStack is declared in holdfast.yaml, and neither OS_CLOUD nor OS_AUTH_URL is set"
         raise InputError(f"{message}; set one, or declare a connection with cloud: ...")

@@ -158,7 +158,7 @@ class OpenStackWriter:
     # -- removing
 
     async def delete(self, target: Target, key: str, etag: str | None = None) -> WriteResult:  # noqa: ARG002
-        """Remove the thing; already gone is done, and what is still in use is tried again later."""
+        """Delete the resource. One that no longer exists counts as deleted; one in use is tried again later."""
         thing = kind_registry.BY_KIND.get(target.kind)
         if thing is None or target.id is None:
             return Done(target.id or "")
@@ -182,7 +182,7 @@ class OpenStackWriter:
         except ReadFailed:
             return InProgress(ident, dict(token), thing.manner.poll_seconds)
         if isinstance(item, NotFound):
-            if token.get("until") == "gone":
+            if token.get("until") == "deleted":
                 return Done(ident)
             return WriteFailure(WriteError.MOVED, "it disappeared while it was being made")
         if isinstance(item, ReadFailure | Unchanged):

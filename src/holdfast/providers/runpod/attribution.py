@@ -1,7 +1,7 @@
-"""Who changed an endpoint, from its releases; and what the platform does without telling anybody.
+"""Attribution of changes to an endpoint, from its releases and from the platform's habits.
 
-A release names its maker and what it changed. Changes of scaling make no release: of those only the platform's own can
-be recognised, by the numbers it always uses.
+A release names its author and its changes. Changes of scaling make no release. Of those only the platform's own can be
+recognised, by the numbers it always uses.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from holdfast.model.json import Json
 from holdfast.providers.runpod import patch
 
 PLATFORM: Final = "RunPod itself"
-SOMEBODY: Final = "somebody with access to the account"
+ACCOUNT_USER: Final = "a user with access to the account"
 SCALING: Final = frozenset(
     {"workersMin", "workersMax", "workersStandby", "idleTimeout", "scalerType", "scalerValue", "executionTimeoutMs"}
 )
@@ -96,7 +96,7 @@ def likely_actors(
     scaled = tuple(f"/{name}" for name in patch.declared(_only(desired, SCALING), live) if f"/{name}" not in habits)
     if scaled and live:
         why = f"RunPod keeps no record of who changes {', '.join(scaled)}"
-        out.append(LikelyActor(SOMEBODY, Confidence.LOW, why, paths=scaled))
+        out.append(LikelyActor(ACCOUNT_USER, Confidence.LOW, why, paths=scaled))
     return sorted(out, key=lambda likely_actor: likely_actor.confidence is Confidence.LOW)
 
 
@@ -114,7 +114,7 @@ def _may_have_moved(name: str, desired: Mapping[str, Json], live: Mapping[str, J
 def platform(desired: Mapping[str, Json], live: Mapping[str, Json], now: float) -> dict[str, str]:
     """Recognise an idle endpoint that the platform scaled down, by path; a person may have chosen the same number.
 
-    An endpoint younger than the time after which the platform acts was scaled by somebody else.
+    An endpoint younger than the time after which the platform acts was scaled by a user.
     """
     wanted, workers = desired.get("workersMax"), live.get("workersMax")
     if not isinstance(wanted, int) or not isinstance(workers, int) or workers >= wanted or workers not in _IDLE:

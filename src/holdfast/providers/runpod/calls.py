@@ -48,7 +48,7 @@ class Calls:
         return status_mapping.unreadable(answer, label)
 
     async def send(self, method: str, path: str, label: str, body: Json = None) -> bytes | WriteFailure:
-        """Change something through v2; a thing that is gone has moved."""
+        """Change a resource through v2. A missing resource is reported as moved."""
         data = None if body is None else orjson.dumps(body)
         answer = await self.client.send(method, self.account.rest + path, label, None, data)
         if isinstance(answer, Answer) and status_mapping.is_success(answer.status):
@@ -88,7 +88,7 @@ class Calls:
         return (*self.account.api.secrets, *(str(value) for value in pairs if len(str(value)) >= _SHORTEST))
 
     async def myself(self, text: str, variables: Mapping[str, Json], label: str) -> Mapping[str, Json] | ReadFailure:
-        """Ask GraphQL about one's own things; nobody, with HTTP 200, is somebody whose key does not count."""
+        """Ask GraphQL about the account. An answer without a user, with HTTP 200, means that the key is not valid."""
         found = await self.graphql(text, variables, label)
         if isinstance(found, Answer | Lost):
             return status_mapping.unreadable(found, label)

@@ -1,8 +1,8 @@
-"""From a resource class to the document that is declared: what the same thing would say in YAML.
+"""From a resource class to its declared document, equal to the same declaration in YAML.
 
-Only what counts is declared: a setting that is None, or a timeout of zero, is left to the service.
+Only effective settings are declared: a setting that is None, or a timeout of zero, is left to the service.
 
-`outline` says what the Python door needs besides. All classes of endpoint are one kind, so that another class under the
+`outline` holds facts for the Python door. All classes of endpoint are one kind, so that another class under the
 same name replaces the endpoint instead of leaving it behind. A volume is told from others by its data centre too.
 """
 
@@ -82,7 +82,7 @@ def _compute(resource: ServerlessResource) -> Document:
     if resource.FAMILY is Family.CPU:
         return {"instanceIds": sorted({str(each) for each in resource.instanceIds or ()})}
     versions = gpus.tokens(resource.allowedCudaVersions or "")
-    # The service takes one or the other; a floor that nobody asked for gives way.
+    # The service takes one or the other; a floor that was not requested gives way.
     has_floor = not versions or "minCudaVersion" in resource.model_fields_set
     return {
         "gpus": gpus.tokens(resource.gpuIds or "") or None,

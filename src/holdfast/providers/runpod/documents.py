@@ -1,7 +1,7 @@
-"""From what REST v2 shows to the document that is declared and compared, in RunPod's older and better known words.
+"""From a REST v2 document to the document that is declared and compared, in RunPod's older and better known names.
 
-Words nobody here has heard of pass through. Of the environment, keys are shown; the one value that tools are known to
-put there and that opens the account is masked, since what is read here is kept.
+Unknown names pass through. Of the environment, keys are shown. The one value that tools are known to put there and that
+opens the account is masked, because a read document is stored.
 """
 
 from __future__ import annotations

@@ -40,12 +40,12 @@ INJECTED: Final = frozenset(
 """Variables that a deploying tool puts into an environment by itself: rotating a key must not roll a fleet."""
 
 DEFAULT_KEY: Final = b"holdfast.runpod.env/1"
-"""Keys the fingerprint of an environment where nobody gives a key of their own. It is no secret, so a hash made with
+"""Keys the fingerprint of an environment without a key of its own. It is no secret, so a hash made with
 it must be kept like the values themselves; a store's own key makes hashes safe to show."""
 
 
 class EnvPolicy(StrEnum):
-    """Whether a change of the environment is a change of the configuration."""
+    """The rule for changes of the environment: they count as configuration, or not."""
 
     MANAGED = "managed"  # all but those that tools put there count
     STRICT = "strict"  # all count

@@ -85,7 +85,7 @@ class Lists:
         return recent.items
 
     async def fresh(self, kind: str) -> AsyncIterator[Listed]:
-        """Read a list anew, all kinds of endpoint in one."""
+        """Read a list again, all kinds of endpoint in one."""
         place = kinds.collection(kind)
         if place is None:
             raise ReadFailed(ReadFailure(ReadError.OTHER, f"RunPod has no kind {kind!r}"))
@@ -137,7 +137,7 @@ def _listing(path: str, items: str) -> Listing:
 
 
 def _is_of(implied: kinds.Implied, raw: bytes) -> bool:
-    """Return True if an endpoint is of a kind; one that cannot be told is, and its parsing will say what is wrong."""
+    """Return True if an endpoint is of a kind, or its kind is unknown: parsing then reports the mistake."""
     if implied == kinds.Implied():
         return True
     try:

@@ -35,7 +35,7 @@ class RunPodReader:
         self._seen: dict[str, Json] = {}
 
     async def read(self, target: Target, hint: Hint | None = None) -> ReadResult | Unchanged:
-        """Read one thing by its id, or find it by its name; only a 404 of the service itself means gone."""
+        """Read a resource by its id, or find it by its name. Only a 404 of the service itself means deleted."""
         trouble = self._unreadable(target)
         if trouble is not None:
             return trouble

@@ -75,7 +75,7 @@ _VOLUME: Final = {"name": "name", "size": "size", "dataCenterId": "dataCenter", 
 
 
 def new_endpoint(document: Mapping[str, Json]) -> Document:
-    """Return the body that makes an endpoint; what v2 insists on and nobody declared is filled in."""
+    """Return the body that creates an endpoint. Undeclared fields that v2 requires are filled in."""
     kind = document.get("type", "QB")
     scaler = {"scalerType": "REQUEST_COUNT" if kind == "LB" else "QUEUE_DELAY", "scalerValue": 4}
     compute = {} if document.get("instanceIds") else {"gpus": list(dict.fromkeys(map(str, gpus.ALL)))}

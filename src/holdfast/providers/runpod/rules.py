@@ -94,7 +94,7 @@ def _check_cpu(resource: ServerlessResource) -> None:
 
 
 def disk_limit_gb(instances: list[str] | None) -> int | None:
-    """Return the largest container disk that all these instances can have; None where nobody knows."""
+    """Return the largest container disk that all these instances can have; None if unknown."""
     found = []
     for name in instances or ():
         flavour, _, rest = str(name).partition("-")

@@ -1,4 +1,4 @@
-"""What a connection to RunPod says.
+"""Settings of a connection to RunPod.
 
     connections:
       prod:
@@ -48,9 +48,9 @@ class Account:
 
 
 def ambient(environ: Mapping[str, str]) -> Connection:
-    """Return the connection of whoever has declared none: the key and the address as Flash finds them.
+    """Return the connection for a project that declares none: the key and the address as Flash finds them.
 
-    It reads what only GraphQL shows as well; whoever minds the further call declares a connection.
+    It also reads the facts that only GraphQL returns. Declare a connection to save that call.
     """
     key = environ.get(KEY_VARIABLE)
     if not key:

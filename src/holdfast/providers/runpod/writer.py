@@ -214,7 +214,7 @@ class RunPodWriter:
     # -- removing
 
     async def delete(self, target: Target, key: str, etag: str | None = None) -> WriteResult:  # noqa: ARG002
-        """Remove the thing; already gone is done, and what is still in use is tried again later."""
+        """Delete the resource. One that no longer exists counts as deleted; one in use is tried again later."""
         place = kinds.collection(target.kind)
         if target.id is None or place is None:
             return Done(target.id or "")

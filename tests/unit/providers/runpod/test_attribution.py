@@ -7,7 +7,7 @@ import pytest
 from holdfast.model.absent import ABSENT
 from holdfast.model.confidence import Confidence
 from holdfast.providers.protocol import Target
-from holdfast.providers.runpod.attribution import SOMEBODY
+from holdfast.providers.runpod.attribution import ACCOUNT_USER
 from holdfast_emulators.runpod import Fault
 from tests.unit.providers.runpod.world import at_desk, endpoint
 
@@ -74,7 +74,7 @@ def test_a_person_who_raised_the_number_is_not_taken_for_the_platform():
         return await desk.reader.likely_actors(target)
 
     (one,) = at_desk(story)
-    assert (one.who, one.confidence, one.paths) == (SOMEBODY, Confidence.LOW, ("/workersMax",))
+    assert (one.who, one.confidence, one.paths) == (ACCOUNT_USER, Confidence.LOW, ("/workersMax",))
 
 
 def test_only_the_newest_release_that_changed_a_field_speaks_for_its_maker():

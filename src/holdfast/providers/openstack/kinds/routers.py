@@ -39,7 +39,7 @@ class _RouterManner(Manner):
             _PLACE, "PUT", f"/routers/{url_paths.segment(target.id)}", {"router": {"routes": []}}, target.id
         )
         if isinstance(routes, WriteFailure):
-            return False  # deleting will tell what is the matter
+            return False  # the delete will report the cause
         for row in rows:
             refused = await interfaces.detach(calls, target.id, row)
             if refused is not None:
@@ -53,7 +53,7 @@ class _FloatingManner(Manner):
     async def put(
         self, calls: Calls, thing: KindDefinition, item: Item, body: Mapping[str, Json], headers: Mapping[str, str]
     ) -> Mapping[str, Json] | WriteFailure:
-        """Say again where it leads: else Neutron refuses even a description where a port has several addresses."""
+        """Return the body with its port, because Neutron refuses any change where a port has several addresses."""
         out = dict(body)
         if item.body.get("port_id") is not None and "port_id" not in out:
             led = {name: item.body.get(name) for name in ("port_id", "fixed_ip_address")}

@@ -93,7 +93,7 @@ class _ServerManner(Manner):
         return InProgress(item.id, {"id": item.id, "wanted": plugged, **sized}, self.poll_seconds)
 
     async def stepped(self, calls: Calls, item: Item, token: Mapping[str, Json]) -> WriteFailure | InProgress | None:
-        """Resize once everything else is at rest, then confirm it; one to another size is somebody else's to confirm.
+        """Resize when all other changes have settled, then confirm. A resize to another size is not ours to confirm.
 
         Nova takes one such action at a time, and refuses to plug anything in meanwhile.
         """
@@ -109,15 +109,15 @@ class _ServerManner(Manner):
         return await _acted(calls, item, {"resize": {"flavorRef": token["flavor"]}}, {**token, "resizing": True})
 
     def ending(self, ident: str) -> InProgress | None:
-        """Wait until it is gone."""
-        return InProgress(ident, {"id": ident, "until": "gone"}, self.poll_seconds)
+        """Wait until the server is deleted."""
+        return InProgress(ident, {"id": ident, "until": "deleted"}, self.poll_seconds)
 
     def polled(self, item: Item, token: Mapping[str, Json]) -> WriteResult:
-        """Go on until it is at rest with what is plugged in, or gone."""
+        """Continue until the server and its interfaces have settled, or it is deleted."""
         trouble = self.trouble(item)
-        if trouble is not None and trouble.trouble is ReadError.OTHER and token.get("until") != "gone":
+        if trouble is not None and trouble.trouble is ReadError.OTHER and token.get("until") != "deleted":
             return WriteFailure(WriteError.TERMINAL, f"{trouble.detail}; a person must look into it, or delete it")
-        is_over = token.get("until") != "gone" and _is_at_rest(self, item, token)
+        is_over = token.get("until") != "deleted" and _is_at_rest(self, item, token)
         return Done(item.id) if is_over else InProgress(item.id, dict(token), self.poll_seconds)
 
     async def put(

@@ -73,15 +73,15 @@ class _VolumeManner(Manner):
         return InProgress(item.id, {"id": item.id}, self.poll_seconds)
 
     def ending(self, ident: str) -> InProgress | None:
-        """Wait until it is gone."""
-        return InProgress(ident, {"id": ident, "until": "gone"}, self.poll_seconds)
+        """Wait until the volume is deleted."""
+        return InProgress(ident, {"id": ident, "until": "deleted"}, self.poll_seconds)
 
     def polled(self, item: Item, token: Mapping[str, Json]) -> WriteResult:
-        """Go on until it is at rest, or gone."""
+        """Continue until the volume has settled, or is deleted."""
         trouble = self.trouble(item)
         if trouble is not None and trouble.trouble is ReadError.OTHER:
             return WriteFailure(WriteError.TERMINAL, f"{trouble.detail}; a person must look into it, or delete it")
-        is_over = trouble is None and token.get("until") != "gone"
+        is_over = trouble is None and token.get("until") != "deleted"
         return Done(item.id) if is_over else InProgress(item.id, dict(token), self.poll_seconds)
 
     async def put(

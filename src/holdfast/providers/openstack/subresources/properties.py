@@ -1,7 +1,7 @@
-"""Properties of images: whatever stands in an image beside Glance's own attributes.
+"""Properties of images: the fields of an image in addition to Glance's own attributes.
 
-Left out is what clients and the service note there for themselves (`owner_specified.*` of openstacksdk, stores,
-locations): nobody declares it, and it moves by itself.
+The notes of clients and of the service (`owner_specified.*` of openstacksdk, stores, locations) are left out, because
+they are never declared and change by themselves.
 """
 
 from __future__ import annotations

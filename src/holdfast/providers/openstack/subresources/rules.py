@@ -86,12 +86,12 @@ class Rules:
         return list(by_meaning(value).values())
 
     async def before(self, calls: Calls, item: Item, wanted: Json) -> WriteFailure | bool:
-        """Do nothing: a rule is made only after the one it replaces is gone."""
+        """Do nothing, because a rule is created only after the rule that it replaces was deleted."""
         del calls, item, wanted
         return False
 
     async def after(self, calls: Calls, item: Item, wanted: Json) -> WriteFailure | bool:
-        """Delete what is not wanted, then make what is missing; what has gone or come by itself is done."""
+        """Delete undeclared rules, then create missing ones. A rule that is already so counts as done."""
         live: dict[tuple[Json, ...], list[Mapping[str, Json]]] = {}
         for rule in item.body.get("security_group_rules") or ():
             live.setdefault(meaning(naming.to_camel({**rule})), []).append(rule)

@@ -1,7 +1,7 @@
 """The base of all RunPod resources: strict about declarations, lenient about answers of the service.
 
 A misspelt field is an error that names the field it was meant to be, at construction and at assignment. A document
-read from the service goes through `from_server`, which drops fields nobody here knows and lets unknown words pass: the
+read from the service goes through `from_server`, which drops unknown fields and lets unknown values pass, because the
 service learns new ones before we do, and a read must never break on that.
 """
 
@@ -84,7 +84,7 @@ class BaseResource(BaseModel):
 
     @property
     def config_hash(self) -> str:
-        """The stamped hash of the configuration, `runpod-config/1:sha256:...`; computed anew each time."""
+        """The stamped hash of the configuration, `runpod-config/1:sha256:...`; computed on each access."""
         return hashing.stamp(self.config_document())
 
     def config_hash_with(self, key: bytes) -> str:

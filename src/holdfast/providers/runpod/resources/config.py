@@ -106,7 +106,7 @@ class Plan:
     numbers: tuple[str, ...]
     words: tuple[str, ...]
     readers: tuple[_Reader, ...]
-    others: tuple[str, ...]  # fields of subclasses that nobody here knows
+    others: tuple[str, ...]  # unknown fields of subclasses
 
 
 def of(plan: Plan, values: Values, policy: EnvPolicy, key: bytes) -> dict[str, Json]:

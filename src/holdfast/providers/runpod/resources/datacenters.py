@@ -12,7 +12,7 @@ _KNOWN: Final = {str(centre): centre for centre in DataCenter}
 
 
 def centre(text: str) -> DataCenter | str:
-    """Read a data centre in any usual spelling; one that nobody here has heard of stays a text."""
+    """Return a data centre from any usual spelling. An unknown one stays a string."""
     plain = text.strip().upper().replace("_", "-")
     return _KNOWN.get(plain, plain)
 

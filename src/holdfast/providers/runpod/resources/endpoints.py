@@ -1,4 +1,4 @@
-"""The endpoint classes besides the GPU queue: on CPUs, load balancing, and live ones.
+"""The endpoint classes in addition to the GPU queue: on CPUs, load balancing, and live ones.
 
 Flash compares eight fields of a CPU queue endpoint and misses changes of workers, instances, timeouts, scaler and
 place. Here the compute family decides which fields an endpoint has, and all of those count.

@@ -1,7 +1,7 @@
 """The grammar of GPU selections: pools, and single cards taken out of them.
 
-The API wants `POOL,POOL,-card,-card`. People name pools and cards. Pools and cards nobody here has heard of pass
-through: a selection that was read from the service must never lose a part on its way back.
+The API wants `POOL,POOL,-card,-card`. People name pools and cards. Unknown pools and cards pass through,
+because a selection that was read from the service must never lose a part on its way back.
 """
 
 from __future__ import annotations

@@ -178,7 +178,7 @@ class ServerlessResource(DeployableResource):
     # -- assignment
 
     def _quietly(self, name: str, value: Any) -> None:  # noqa: ANN401
-        """Set a field that nobody gave: it does not count among those that were."""
+        """Set a field without counting it as given by the user."""
         self.__dict__[name] = value
 
     def __setattr__(self, name: str, value: Any) -> None:  # noqa: ANN401
