@@ -6,7 +6,7 @@ import itertools
 import random
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import holdfast.store
@@ -17,6 +17,7 @@ from holdfast.manifests.project import Project
 from holdfast.manifests.secrets import Resolver
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
+from holdfast.model.record import dataclass
 from holdfast.model.resource import Declaration
 from holdfast.policy import dependency_graph, settings
 from holdfast.providers import registry

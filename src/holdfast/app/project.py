@@ -9,7 +9,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ from holdfast.manifests import file_discovery, loader, provider_validation, user
 from holdfast.manifests import project as project_files
 from holdfast.manifests.secrets import Resolver
 from holdfast.model.address import Address
+from holdfast.model.record import dataclass
 from holdfast.model.resource import Declaration
 from holdfast.policy import settings
 from holdfast.policy.dependency_graph import Graph

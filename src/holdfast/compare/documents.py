@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from holdfast.errors import InputError, Location
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found
+from holdfast.model.record import dataclass
 from holdfast.model.verdict import Verdict
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from holdfast.compare import canonical, element_identity
 from holdfast.compare.comparators.base import canonical_text
@@ -19,6 +18,7 @@ from holdfast.compare.rule_tree import Node
 from holdfast.compare.rules import ListKind
 from holdfast.errors import UnhashableError
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 
 LEVELS = 100  # what is nested deeper is taken as it stands, so that no document can exhaust the stack
 

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from holdfast.compare import comparators, paths, yaml_reader
@@ -39,6 +39,7 @@ from holdfast.compare.rules import FieldClass, ListKind, ListRule, MapRule, Pres
 from holdfast.errors import InputError
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.schema import fields
 from holdfast.schema.document import Document, Place
 from holdfast.schema.fields import Type

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -33,6 +33,7 @@ from holdfast.errors import InputError, Location
 from holdfast.manifests import correction_spec, file_discovery, notify_spec
 from holdfast.manifests.secrets import SECRET, FromEnvironment, FromFile, Reference, Resolver, Secret
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.policy import settings, source_location
 from holdfast.policy.budgets import Percent
 from holdfast.policy.correction_limits import CorrectionRules

@@ -10,7 +10,7 @@ that speaks about a setting wins, each setting by itself:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ import orjson
 from holdfast.compare import go_json, paths
 from holdfast.errors import InputError, Location
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.model.resource import Declaration, OnDelete, OnDrift
 from holdfast.policy import durations, source_location
 from holdfast.policy.decide import OnImmutable, ReconcileMode, Recreate

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from holdfast.errors import Location
 from holdfast.model.address import Address
+from holdfast.model.record import dataclass
 from holdfast.model.resource import Declaration
 from holdfast.policy import settings
 from holdfast.policy.selectors import EVERYTHING, LabelSelector

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Protocol, runtime_checkable
 
 from holdfast.compare import canonical, go_json, paths
@@ -21,6 +21,7 @@ from holdfast.model.attribution import LikelyActor
 from holdfast.model.health import HealthSignal, Workload
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found, ReadError, ReadFailure, ReadResult
+from holdfast.model.record import dataclass
 from holdfast.model.resource import Declaration
 from holdfast.model.write_result import WriteError, WriteFailure, WriteResult
 

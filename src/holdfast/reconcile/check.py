@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from holdfast.model.budget_charge import BudgetCharge
 from holdfast.model.decision import Action, Decision, Reason
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found, ReadResult
+from holdfast.model.record import dataclass
 from holdfast.model.verdict import Status, Suppressed, Verdict
 from holdfast.policy.decide import NOTHING_TO_DO, DecisionInputs, hold
 from holdfast.providers.protocol import Reader, SupportsPlatformChanges, SupportsSignature, Unchanged

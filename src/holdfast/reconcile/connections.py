@@ -8,10 +8,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import TracebackType
 from typing import Self
 
+from holdfast.model.record import dataclass
 from holdfast.providers.protocol import Connection, Provider, Reader, SupportsQuota, Writer
 from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.known_secrets import KnownSecrets

@@ -10,13 +10,14 @@ import base64
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 from urllib.parse import quote, quote_plus
 
 import orjson
 
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 
 SHORTEST: Final = 6  # characters of a secret that is recognised inside other texts
 MASK: Final = "***"

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from holdfast.model.read_result import Found, ReadError, ReadFailure, ReadResult
+from holdfast.model.record import dataclass
 from holdfast.providers.protocol import Hint, ItemFailed, Listed, ReadFailed, Unchanged
 from holdfast.reconcile import evaluate, fault_isolation, storable_text
 from holdfast.reconcile.clock import Clock

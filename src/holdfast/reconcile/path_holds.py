@@ -6,13 +6,14 @@ Imported only where something drifted, because nothing else is held path by path
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from holdfast.compare import canonical, element_identity, known_differences, paths
 from holdfast.model.absent import ABSENT
 from holdfast.model.condition import ConditionType
 from holdfast.model.finding import ChangedBy, Finding
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.model.resource import OnDrift
 from holdfast.model.verdict import Status, Verdict
 from holdfast.policy import contention_rules, write_history

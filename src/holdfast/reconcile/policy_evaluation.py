@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from holdfast.compare import paths
 from holdfast.model.address import Address
 from holdfast.model.decision import Decision
+from holdfast.model.record import dataclass
 from holdfast.model.verdict import Status, Verdict
 from holdfast.policy.decide import CORRECTED, DecisionInputs, decide
 from holdfast.reconcile.evaluation import Evaluation, Overrides

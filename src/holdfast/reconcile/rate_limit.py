@@ -6,9 +6,9 @@ import asyncio
 import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from enum import StrEnum
 
+from holdfast.model.record import dataclass
 from holdfast.providers.protocol import SupportsQuota
 from holdfast.reconcile.clock import Clock
 

@@ -12,7 +12,6 @@ at such a place.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from holdfast.compare import comparators, paths, quick_scan
 from holdfast.compare.profiles import RuleSet
@@ -22,6 +21,7 @@ from holdfast.manifests.secrets import Secret
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.path import Path
+from holdfast.model.record import dataclass
 from holdfast.reconcile import secret_paths
 from holdfast.reconcile.known_secrets import Fingerprint, KnownSecrets
 from holdfast.reconcile.secret_paths import SecretPlace

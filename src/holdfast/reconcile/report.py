@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from holdfast.model.address import Address
+from holdfast.model.record import dataclass
 from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.store.state import ResourceState
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Final
 
 from holdfast.compare import paths, profiles, quick_scan
@@ -16,6 +16,7 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.model.resource import Declaration, Import, ManagementPolicy, Origin
 from holdfast.policy import dependency_graph, references, source_location, strategies
 from holdfast.policy.dependency_graph import Graph

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
 from holdfast.compare import canonical, paths
@@ -13,6 +13,7 @@ from holdfast.compare.rules import Rule
 from holdfast.model.condition import ConditionType
 from holdfast.model.json import Json
 from holdfast.model.path import Path
+from holdfast.model.record import dataclass
 from holdfast.model.resource import Declaration, ManagementPolicy, Origin
 from holdfast.model.verdict import Status, Suppressed, SuppressionReason
 from holdfast.policy.settings import REGISTRY, Level, Settings

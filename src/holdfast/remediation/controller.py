@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
+from holdfast.model.record import dataclass
 from holdfast.policy import windows
 from holdfast.reconcile.check import Checker
 from holdfast.reconcile.clock import Clock

@@ -7,10 +7,11 @@ end captures the state that has to hold, and begins the assessment.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from holdfast.errors import HoldfastError, InputError
 from holdfast.model.address import Address
+from holdfast.model.record import dataclass
 from holdfast.reconcile.check import Checker
 from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.resolved_resource import ResolvedResource

@@ -6,12 +6,12 @@ So it costs no write of its own, and a crash cannot part a write from its record
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.policy import write_reasons
 from holdfast.policy.settings import Assess
 from holdfast.policy.write_reasons import CORRECTIONS, WriteReason

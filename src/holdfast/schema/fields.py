@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import Any, Final, Generic, Literal, TypeVar
 
@@ -19,6 +18,7 @@ from holdfast.compare import paths
 from holdfast.errors import InputError
 from holdfast.model.json import Json
 from holdfast.model.path import Path
+from holdfast.model.record import dataclass
 from holdfast.schema import did_you_mean
 from holdfast.schema.document import Document, Place, raise_all
 

@@ -12,10 +12,11 @@ import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol, TypeAlias, TypeVar
 
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 
 Key: TypeAlias = str | int | float | tuple[object, ...] | None
 """A hashable representative. Python's == on two keys is typed equality: booleans, NaN and containers carry a tag."""

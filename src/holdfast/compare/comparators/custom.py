@@ -8,13 +8,13 @@ the group `holdfast.comparators` of an installed package. Only entry points that
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from importlib import metadata
 from typing import Final, Literal
 
 from holdfast.compare.comparators import base
 from holdfast.errors import ProfileError
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 
 GROUP: Final = "holdfast.comparators"
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from holdfast.compare.comparators import base
 from holdfast.errors import ProfileError
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 
 MASKED_KEY: base.Key = ("write_only", "masked")
 WITHHELD_KEY: base.Key = ("write_only", "withheld")

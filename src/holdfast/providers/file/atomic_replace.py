@@ -15,10 +15,10 @@ import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Final
 
+from holdfast.model.record import dataclass
 from holdfast.providers.file.safe_path import Place, Root
 
 TEMPORARY: Final = ".holdfast-"  # how the names of our temporary files begin

@@ -10,7 +10,6 @@ import posixpath
 import pwd
 import stat
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -21,6 +20,7 @@ from holdfast.compare.comparators import typed_equal
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.read_result import NotFound, ReadError, ReadFailure
+from holdfast.model.record import dataclass
 from holdfast.providers.file import encoding, formats
 from holdfast.providers.file.safe_path import OutsideError, Place, Root
 from holdfast.providers.file.spec import Account, Declared

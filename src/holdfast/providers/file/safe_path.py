@@ -13,11 +13,11 @@ import os
 import posixpath
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
 from holdfast.model.read_result import ReadError
+from holdfast.model.record import dataclass
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 # On the way through a folder nothing of it is read, so the right to pass through is enough where the system knows that.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from holdfast.model.absent import ABSENT
+from holdfast.model.record import dataclass
 from holdfast.provider import Declaration, InputError, Json, Location, Target
 from holdfast.providers.file import formats
 from holdfast.schema import fields

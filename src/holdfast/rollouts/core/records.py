@@ -7,10 +7,11 @@ Data and the few questions that every part of a rollout asks; the decisions are 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Final, NamedTuple
 
+from holdfast.model.record import dataclass
 from holdfast.rollouts.core.slots import Child, ChildState, Slot, SlotSet
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from holdfast.errors import SchemaTooNew, StoreError
+from holdfast.model.record import dataclass
 
 APPLICATION_ID: Final = int.from_bytes(b"Hold")  # distinguishes a store from other databases
 _FILE: Final = re.compile(r"(\d{4})_\w+\.sql")
