@@ -2,15 +2,15 @@
 
 `dataclasses.dataclass` writes and compiles the source of six methods for every class. A command imports some hundred
 records and creates a few of them, so that start-up was spent on code that never ran. Here the standard library still
-collects the fields, and `__init__` is still its own, but compiled at the first record that is created. The other
-methods are shared. Everything that reads a dataclass (`replace`, `fields`, `asdict`, msgspec, mypy) sees one.
+collects the fields, but `__init__`, `__eq__` and `__hash__` are compiled when the first of them is called, and the
+other methods are shared. Everything that reads a dataclass (`replace`, `fields`, `asdict`, msgspec, mypy) sees one.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from operator import attrgetter
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 __all__ = ["dataclass"]
@@ -19,78 +19,95 @@ if TYPE_CHECKING:
     from dataclasses import dataclass
 else:
 
-    def dataclass(*, frozen: bool = False, slots: bool, eq: bool = True, kw_only: bool = False) -> Callable[..., Any]:
-        """Return a decorator that makes a class a record, as the standard decorator of this name does."""
-        return lambda cls: _record(cls, frozen=frozen, slots=slots, eq=eq, kw_only=kw_only)
+    def dataclass(*, slots: bool, frozen: bool = False, eq: bool = True, kw_only: bool = False) -> Callable[..., Any]:
+        """Return a decorator that makes a class a record with slots, as the standard decorator of this name does."""
+        if not slots:
+            raise TypeError("a record has slots; use the standard decorator for a class without")
+        return lambda cls: _record(cls, frozen=frozen, eq=eq, kw_only=kw_only)
 
 
-def _record(cls: type, *, frozen: bool, slots: bool, eq: bool, kw_only: bool) -> Any:  # noqa: ANN401 - a class
+def _record(cls: type, *, frozen: bool, eq: bool, kw_only: bool) -> Any:  # noqa: ANN401 - a class
     if any(map(dataclasses.is_dataclass, cls.__bases__)):  # a few inherit fields
-        return dataclasses.dataclass(frozen=frozen, slots=slots, eq=eq, kw_only=kw_only)(cls)
+        return dataclasses.dataclass(frozen=frozen, slots=True, eq=eq, kw_only=kw_only)(cls)
     own = cls.__dict__
     is_initialised, is_shown, is_compared = "__init__" in own, "__repr__" in own, "__eq__" in own
+    is_hashed = own.get("__hash__") is not None
     # The standard decorator collects the fields and adds the slots. Without these methods it compiles nothing.
-    record: Any = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots, kw_only=kw_only)(cls)
+    record: Any = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True, kw_only=kw_only)(cls)
     record.__dataclass_params__.frozen = frozen  # a record that inherits from it must be alike
-    fields = dataclasses.fields(record)
     if not is_initialised:
-        record.__init__ = _compiled_once(record, frozen=frozen)
+        record.__init__ = _compiled_once(record, "__init__", _frozen_source if frozen else _source)
     if not is_shown:
-        record.__repr__ = _shown(tuple(field.name for field in fields if field.repr))
+        record.__repr__ = _show
     if eq and not is_compared:
-        compared = [field.name for field in fields if field.compare]
-        record.__eq__, digest = _compared(_values(compared))
-        if "__hash__" not in own:
-            hashed = [field.name for field in fields if (field.compare if field.hash is None else field.hash)]
-            same = digest if hashed == compared else _compared(_values(hashed))[1]
-            record.__hash__ = same if frozen else None
+        record.__eq__ = _compiled_once(record, "__eq__", _equality_source)
+    if eq and not is_hashed:
+        record.__hash__ = _compiled_once(record, "__hash__", _hash_source) if frozen else None
     if frozen:
         record.__setattr__, record.__delattr__ = _refuse_assignment, _refuse_deletion
         record.__getstate__, record.__setstate__ = _get_state, _set_state
     return record
 
 
-def _compiled_once(cls: Any, *, frozen: bool) -> Callable[..., None]:  # noqa: ANN401 - a class of any shape
-    """Return an `__init__` that compiles the one of the standard library at its first call, and gives way to it."""
+def _compiled_once(cls: Any, method: str, source: Callable[[Any, dict[str, Any]], str]) -> Callable[..., Any]:  # noqa: ANN401 - a class
+    """Return a method that compiles the real one at its first call, and gives way to it."""
 
-    def __init__(self: object, *arguments: Any, **named: Any) -> None:  # noqa: ANN401, N807 - any field
-        fields = cls.__dataclass_fields__
-        namespace = {
-            "__module__": cls.__module__,
-            "__annotations__": {name: item.type for name, item in fields.items()},
-        }
-        namespace |= fields
-        if hasattr(cls, "__post_init__"):
-            namespace["__post_init__"] = cls.__post_init__
-        twin: Any = type(cls.__name__, (), namespace)
-        compiled = dataclasses.dataclass(repr=False, eq=False, frozen=frozen)(twin).__init__
-        compiled.__qualname__ = f"{cls.__qualname__}.__init__"
-        cls.__init__ = compiled
-        compiled(self, *arguments, **named)
+    def compile_and_call(self: object, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401 - any field
+        names: dict[str, Any] = {}
+        exec(source(cls, names), names)  # noqa: S102 - the source is made of the names of fields
+        names[method].__qualname__ = f"{cls.__qualname__}.{method}"
+        setattr(cls, method, names[method])
+        return names[method](self, *arguments, **named)
 
-    return __init__
+    return compile_and_call
 
 
-def _values(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
-    """Return a function that returns the values of some fields of a record as a tuple."""
-    if len(names) > 1:
-        return attrgetter(*names)
-    return lambda record: tuple(getattr(record, name) for name in names)
+def _source(cls: Any, names: dict[str, Any], *, frozen: bool = False) -> str:  # noqa: ANN401 - a class
+    """Return the source of `__init__`: one parameter a field, which sets the slot of that field."""
+    parameters, named, body = ["self"], list[str](), list[str]()
+    names["_MISSING"] = dataclasses.MISSING
+    for field in dataclasses.fields(cls):
+        name, value, default = field.name, field.name, ""
+        if field.default is not dataclasses.MISSING:
+            names[f"_default_{name}"] = field.default
+            default = f"_default_{name}"
+        elif field.default_factory is not dataclasses.MISSING:
+            names[f"_new_{name}"] = field.default_factory
+            default, value = "_MISSING", f"_new_{name}() if {name} is _MISSING else {name}"
+        if field.init:
+            (named if field.kw_only else parameters).append(f"{name}={default}" if default else name)
+        elif default:
+            value = f"_new_{name}()" if default == "_MISSING" else default
+        else:
+            continue
+        if frozen:
+            names[f"_set_{name}"] = getattr(cls, name).__set__
+        body.append(f"_set_{name}(self, {value})" if frozen else f"self.{name} = {value}")
+    if hasattr(cls, "__post_init__"):
+        body.append("self.__post_init__()")
+    signature = ", ".join([*parameters, *(["*", *named] if named else ())])
+    return f"def __init__({signature}):\n  " + "\n  ".join(body or ["pass"])
 
 
-def _compared(values: Callable[[Any], tuple[Any, ...]]) -> tuple[Callable[..., Any], Callable[..., int]]:
-    def __eq__(self: object, other: object) -> Any:  # noqa: ANN401, N807 - True, False or NotImplemented
-        return values(self) == values(other) if other.__class__ is self.__class__ else NotImplemented
-
-    return __eq__, lambda self: hash(values(self))
+_frozen_source = partial(_source, frozen=True)
 
 
-def _shown(names: tuple[str, ...]) -> Callable[[Any], str]:
-    def __repr__(self: object) -> str:  # noqa: N807
-        parts = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
-        return f"{self.__class__.__qualname__}({parts})"
+def _equality_source(cls: Any, _names: dict[str, Any]) -> str:  # noqa: ANN401 - a class
+    names = [field.name for field in dataclasses.fields(cls) if field.compare]
+    left, right = ("(" + "".join(f"{side}.{name}," for name in names) + ")" for side in ("self", "other"))
+    same = f"{left} == {right} if other.__class__ is self.__class__ else NotImplemented"
+    return f"def __eq__(self, other):\n  return {same}"
 
-    return __repr__
+
+def _hash_source(cls: Any, _names: dict[str, Any]) -> str:  # noqa: ANN401 - a class
+    fields = dataclasses.fields(cls)
+    names = [field.name for field in fields if (field.compare if field.hash is None else field.hash)]
+    return "def __hash__(self):\n  return hash((" + "".join(f"self.{name}," for name in names) + "))"
+
+
+def _show(self: Any) -> str:  # noqa: ANN401 - any record
+    parts = ", ".join(f"{field.name}={getattr(self, field.name)!r}" for field in dataclasses.fields(self) if field.repr)
+    return f"{self.__class__.__qualname__}({parts})"
 
 
 def _refuse_assignment(_self: object, name: str, _value: object) -> NoReturn:
