@@ -55,7 +55,8 @@ class Workbench:
     def engine(self) -> Engine:
         """The engine on the store of the project."""
         waived = waivers.load(self.project.waivers, self.clock.now())
-        rules = PolicyRules(self.project.corrections, waived, self.project.assessment_rules)
+        assessment = self.project.assessment.rules if self.project.assessment is not None else None
+        rules = PolicyRules(self.project.corrections, waived, assessment)
         return Engine(self.store, self.key, self.clock, self.random01, self.owner, rules, self.patience)
 
     def world(self) -> Connections:

@@ -14,14 +14,13 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from holdfast.app import selection, single_resource, undeclared
+from holdfast.app import selection, undeclared
 from holdfast.app.options import ProjectOptions, Reads
 from holdfast.app.report import ApplyReport, CheckReport
 from holdfast.app.sources.files import FileSource, find_config
 from holdfast.app.wiring import Engine
-from holdfast.compare import yaml_reader
 from holdfast.errors import InputError, StoreError
-from holdfast.manifests import file_discovery, loader, provider_validation, user_profiles, waivers
+from holdfast.manifests import file_discovery, loader, provider_validation, user_profiles
 from holdfast.manifests import project as project_files
 from holdfast.manifests.secrets import Resolver
 from holdfast.model.address import Address
@@ -31,7 +30,6 @@ from holdfast.policy import settings
 from holdfast.policy.dependency_graph import Graph
 from holdfast.providers import registry
 from holdfast.providers.protocol import Connection
-from holdfast.reconcile import unchecked
 from holdfast.reconcile.check import Checker, check_resources
 from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.connections import Connections, WritableConnections
@@ -45,6 +43,7 @@ from holdfast.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
     from holdfast.app.plan import Plan
+    from holdfast.policy.waivers import Waiver
     from holdfast.reconcile.apply import Applier, Progress
     from holdfast.reconcile.report import RunReport
     from holdfast.reconcile.undo import CorrectionUndo, Undone
@@ -203,6 +202,8 @@ class Project:
 
     async def undo(self, correction: str, *, who: str, why: str = "") -> Undone:
         """Restore the values from before a correction; raise InputError if they changed since."""
+        from holdfast.app import single_resource
+
         recorded = await self.store.correction(correction)
         if recorded is None:
             raise InputError(f"there is no correction {correction}")
@@ -228,6 +229,8 @@ class Project:
 
     async def _record_undeclared(self) -> None:
         if self.undeclared:
+            from holdfast.reconcile import unchecked
+
             addresses = [state.address for state in self.undeclared]
             await unchecked.no_longer_declared(self.store, addresses, self.clock.now())
 
@@ -306,9 +309,7 @@ async def open_project(
     store = await SqliteStore.open(path)
     try:
         engine = Engine(store, fingerprint_key.key_in(path.parent))
-        rules = PolicyRules(
-            config.corrections, waivers.load(config.waivers, engine.clock.now()), config.assessment_rules
-        )
+        rules = _policy_rules(config, engine.clock.now())
         project = await _declared(
             Project(
                 options,
@@ -329,6 +330,15 @@ async def open_project(
         raise _located(error, config) from error
     finally:
         await store.close()
+
+
+def _policy_rules(config: project_files.Project, now: float) -> PolicyRules:
+    waived: tuple[Waiver, ...] = ()
+    if any(file.exists() for file in config.waivers):
+        from holdfast.manifests import waivers
+
+        waived = waivers.load(config.waivers, now)
+    return PolicyRules(config.corrections, waived, config.assessment.rules if config.assessment is not None else None)
 
 
 async def _declared(project: Project, manifests: loader.Manifests, files: Sequence[str]) -> Project:
@@ -388,6 +398,8 @@ def _located(error: InputError, config: project_files.Project) -> InputError:
     """Add the line of the project file to an error that a provider raises about a connection."""
     if config.file is None:
         return error
+    from holdfast.compare import yaml_reader
+
     documents = yaml_reader.documents(Path(config.file).read_bytes(), str(config.file))
     return registry.located(error, documents[0], str(config.file))
 

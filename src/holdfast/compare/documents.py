@@ -6,6 +6,7 @@ from os import PathLike
 from pathlib import Path
 
 from holdfast.compare import diff, profiles, verdict_rules
+from holdfast.compare.profile import Profile
 from holdfast.errors import InputError, Location
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
@@ -36,7 +37,7 @@ def compare(
     return Comparison(tuple(verdict.findings), verdict)
 
 
-def _profiles(file: str | PathLike[str] | None) -> list[profiles.Profile]:
+def _profiles(file: str | PathLike[str] | None) -> list[Profile]:
     if file is None:
         return []
     try:

@@ -44,6 +44,16 @@ class ChangedBy(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Digest:
+    """Stands for a subtree whose value was not kept."""
+
+    text: str
+
+    def __repr__(self) -> str:
+        return f"Digest({self.text})"
+
+
+@dataclass(frozen=True, slots=True)
 class Difference:
     """An atomic difference of a declaration and a document. A known difference must match its first four fields."""
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import orjson
 
-from holdfast.compare import go_json, paths
+from holdfast.compare import paths
 from holdfast.errors import InputError, Location
 from holdfast.model.json import Json
 from holdfast.model.record import dataclass
@@ -175,6 +175,8 @@ def _show_boolean(value: bool) -> str:  # noqa: FBT001 - it is a value here, not
 
 
 def _json_in(text: str) -> Json:
+    from holdfast.compare import go_json
+
     try:
         return go_json.loads(text.encode())
     except InputError:

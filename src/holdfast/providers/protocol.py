@@ -15,7 +15,7 @@ from typing import Protocol, runtime_checkable
 
 from holdfast.compare import canonical, go_json, paths
 from holdfast.compare.comparators import typed_equal
-from holdfast.compare.profiles import Profile
+from holdfast.compare.profile import Profile
 from holdfast.errors import InputError
 from holdfast.model.attribution import LikelyActor
 from holdfast.model.health import HealthSignal, Workload

@@ -340,7 +340,7 @@ class Checker:
                 evidence = replace(evidence, newer=(first[0], _digested(*first)))
             evaluation = evaluate.evaluate(item, seen, evidence)
             if evaluation.joined:
-                from holdfast.reconcile import attribution  # noqa: PLC0415 - only where a default joins
+                from holdfast.reconcile import attribution
 
                 if await attribution.is_of_another(self._looker.world, evaluation):
                     evaluation = evaluate.evaluate(item, seen, replace(evidence, touched=True))
@@ -364,7 +364,7 @@ class Checker:
         if evaluation.is_unchanged:
             state = self._memory.after_glance(evaluation)
             return CheckResult(evaluation=evaluation, decision=NOTHING_TO_DO, inputs=None, state=state)
-        from holdfast.reconcile import decision_inputs  # noqa: PLC0415 - only where something changed
+        from holdfast.reconcile import decision_inputs
 
         assert overrides is not None
         evaluation = still_unresolved(evaluation, past)
@@ -407,7 +407,7 @@ class Checker:
         """Hold the writes that mass drift or an empty budget stops, and record only the limited decisions."""
         if not any(checked.decision.action.is_write for checked in checks):
             return checks
-        from holdfast.reconcile import conditions  # noqa: PLC0415 - only where something is to be written
+        from holdfast.reconcile import conditions
 
         held = await self._governor.held_back(checks, foreseen, self._clock.now())
         limited = (
@@ -455,19 +455,19 @@ class Checker:
                     )
                 )
                 continue
-            from holdfast.reconcile import record  # noqa: PLC0415 - only where something changed
+            from holdfast.reconcile import record
 
             record.add_check(transaction, checked, self._random01)
         await self._store.commit(transaction)
         if _LOG.isEnabledFor(logging.INFO):
-            from holdfast.reconcile import decision_log  # noqa: PLC0415 - only where somebody listens
+            from holdfast.reconcile import decision_log
 
             for checked in checks:
                 decision_log.decided(checked)
         return checks
 
     async def _named(self, checked: CheckResult) -> CheckResult:
-        from holdfast.reconcile import attribution  # noqa: PLC0415 - only where something drifted
+        from holdfast.reconcile import attribution
 
         return replace(checked, likely_actors=await attribution.other_writers(self._looker.world, checked.evaluation))
 
@@ -476,7 +476,7 @@ class Checker:
         unnamed = [checked for checked in checks if checked.verdict.status in MOVED and not checked.likely_actors]
         if not unnamed:
             return list(checks)
-        from holdfast.reconcile import attribution  # noqa: PLC0415 - only where something drifted
+        from holdfast.reconcile import attribution
 
         named = await asyncio.gather(*[self._named(checked) for checked in unnamed[: attribution.MOST]])
         about = {checked.address: attribution.about(checked) for checked in named}
@@ -493,7 +493,7 @@ def _digested(item: ResolvedResource, reading: ReadResult | Unchanged) -> Observ
 
 def _write_reason(checked: CheckResult) -> WriteReason:
     """Return the reason of a write. A deletion is always intended, whatever the live state is."""
-    from holdfast.policy import write_reasons  # noqa: PLC0415 - only where something is written
+    from holdfast.policy import write_reasons
 
     is_deletion = checked.decision.action is Action.DELETE
     return write_reasons.WriteReason.INTENT if is_deletion else write_reasons.of_status(checked.verdict.status)

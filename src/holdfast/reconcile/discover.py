@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
 
-from holdfast.compare.profiles import Profile, stack
+from holdfast.compare.profile import Profile
+from holdfast.compare.profiles import stack
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, ReadResult

@@ -35,25 +35,31 @@ UNDONE = "undone"
 Foreseen = dict[Address, Verdict]  # which count where mass drift is judged, though nothing is done about them yet
 
 
-def _corrections() -> CorrectionRules:
-    from holdfast.policy.correction_limits import CorrectionRules  # noqa: PLC0415 - where the project says nothing
-
-    return CorrectionRules()
-
-
-def _assessment() -> AssessmentRules:
-    from holdfast.remediation.core.rules import AssessmentRules  # noqa: PLC0415 - where the project says nothing
-
-    return AssessmentRules()
-
-
 @dataclass(frozen=True, slots=True)
 class PolicyRules:
-    """What the project says about correcting."""
+    """The rules of the project for corrections. A project that gives none has the usual ones."""
 
-    corrections: CorrectionRules = field(default_factory=_corrections)
+    given_corrections: CorrectionRules | None = None
     waivers: tuple[Waiver, ...] = ()
-    assessment: AssessmentRules = field(default_factory=_assessment)
+    given_assessment: AssessmentRules | None = None
+
+    @property
+    def corrections(self) -> CorrectionRules:
+        """The limits of corrections."""
+        if self.given_corrections is not None:
+            return self.given_corrections
+        from holdfast.policy.correction_limits import CorrectionRules
+
+        return CorrectionRules()
+
+    @property
+    def assessment(self) -> AssessmentRules:
+        """The rules of assessments."""
+        if self.given_assessment is not None:
+            return self.given_assessment
+        from holdfast.remediation.core.rules import AssessmentRules
+
+        return AssessmentRules()
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +126,7 @@ class PolicyEvaluator:
 
     async def overrides(self) -> Overrides:
         """Return what people said."""
-        from holdfast.policy import lost_create_reasons  # noqa: PLC0415 - only where something changed
+        from holdfast.policy import lost_create_reasons
 
         quarantines: dict[Address, dict[str, Quarantine]] = {}
         for quarantine in await self.store.quarantines():
@@ -150,7 +156,7 @@ class PolicyEvaluator:
         tried: dict[Address, Sequence[PastAttempt]] = {}
         for item in items:
             if item.settings.refuse_after:
-                from holdfast.remediation import repository  # noqa: PLC0415 - only where policy asks what came of it
+                from holdfast.remediation import repository
 
                 tried[item.declaration.address] = await repository.precedents(self.store, item.declaration.address)
         return WriteHistory(await self.store.findings_of(drifted), corrections, tried)
@@ -159,7 +165,7 @@ class PolicyEvaluator:
         self, evaluation: Evaluation, inputs: DecisionInputs, overrides: Overrides, past: WriteHistory
     ) -> PolicyOutcome:
         """Decide, within what policy, people and the past allow."""
-        from holdfast.policy import windows, write_reasons  # noqa: PLC0415 - only where something changed
+        from holdfast.policy import windows, write_reasons
 
         verdict, now, address = evaluation.verdict, evaluation.at, evaluation.resource.declaration.address
         closed = windows.closed_by(self.rules.corrections.windows, now, write_reasons.of_status(verdict.status))
@@ -172,7 +178,7 @@ class PolicyEvaluator:
         inputs = replace(inputs, limits=limits, record=record)
         if verdict.status not in CORRECTED:
             return PolicyOutcome(inputs, decide(verdict, inputs))
-        from holdfast.reconcile import path_holds  # noqa: PLC0415 - only where something drifted
+        from holdfast.reconcile import path_holds
 
         holds = path_holds.hold_paths(evaluation, inputs, overrides, past, self.rules.corrections.contention)
         decision = decide(verdict, holds.inputs)
@@ -180,7 +186,7 @@ class PolicyEvaluator:
 
     async def stopped(self, address: Address, write_reason: WriteReason, now: float) -> str | None:
         """Return what holds back a write at this very moment: a pause, or a window for its motive."""
-        from holdfast.policy import windows  # noqa: PLC0415 - only where something is written
+        from holdfast.policy import windows
 
         paused = paused_by(address, await self.store.pauses(), now)
         if paused is not None:
@@ -192,7 +198,7 @@ class PolicyEvaluator:
         """Look at all decisions of a run: whether they are mass drift, and what fits into the budgets."""
         if not any(checked.decision.action.is_write for checked in checks):
             return LimitHold()
-        from holdfast.policy import budgets, fleet_limits  # noqa: PLC0415 - only where something is to be written
+        from holdfast.policy import budgets, fleet_limits
 
         wanted = [
             fleet_limits.Wanted(checked.address, checked.verdict.status, checked.decision, is_approved(checked))
@@ -215,7 +221,7 @@ class PolicyEvaluator:
         guard = self.rules.corrections.mass_drift
         if guard is None:
             return None
-        from holdfast.policy import mass_drift  # noqa: PLC0415 - only where something is to be corrected
+        from holdfast.policy import mass_drift
 
         seen = {**foreseen, **{checked.address: checked.verdict for checked in checks}}
         drifted = {address: verdict.findings for address, verdict in seen.items() if verdict.status in CORRECTED}

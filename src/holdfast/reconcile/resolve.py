@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Final
 
-from holdfast.compare import paths, profiles, quick_scan
-from holdfast.compare.profiles import Profile
+from holdfast.compare import paths, quick_scan
+from holdfast.compare.profile import Profile
 from holdfast.errors import InputError
 from holdfast.manifests.secrets import SECRET_REF, Resolver, resolve_secrets
 from holdfast.manifests.secrets import find as find_secrets
@@ -24,7 +24,7 @@ from holdfast.policy.references import Resolution
 from holdfast.policy.settings import Layer, Scoped, Settings
 from holdfast.policy.strategies import Strategy
 from holdfast.providers.protocol import Draft, Kind, ReadFailed
-from holdfast.reconcile import reference_values, secret_paths
+from holdfast.reconcile import reference_values
 from holdfast.reconcile.connections import Connections
 from holdfast.reconcile.known_secrets import SHORTEST, Fingerprint
 from holdfast.reconcile.rate_limit import CallKind
@@ -250,6 +250,8 @@ class ResourceResolver:
         clear, redacted, where = split(desired, self.fingerprint)
         secrets = SecretPaths()
         if where:
+            from holdfast.reconcile import secret_paths
+
             places = secret_paths.of(desired)
             secrets = SecretPaths(tuple(where), places, secret_paths.patterns(where, desired, places))
         if where or self.world.known or self.world.known.met(str(address)):
@@ -368,6 +370,8 @@ def _completed(declaration: Declaration, kind: Kind, desired: Json, state: Resou
 
 def _ignoring(patterns: Sequence[str]) -> list[Profile]:
     """Return the rules that keep paths out of comparison and write, where policy asks for that."""
+    from holdfast.compare import profiles
+
     rules = [{"path": pattern, "class": "ignore", "why": "onDriftPaths says ignore"} for pattern in patterns]
     return [profiles.build({"profile": POLICY, "version": 1, "rules": rules})]
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from holdfast.compare import canonical, paths
-from holdfast.compare.profiles import Profile, RuleSet, build, stack
-from holdfast.compare.rule_tree import RuleTree
-from holdfast.compare.rules import Rule
+from holdfast.compare.profile import Profile
 from holdfast.model.condition import ConditionType
 from holdfast.model.json import Json
 from holdfast.model.path import Path
@@ -19,12 +17,17 @@ from holdfast.model.verdict import Status, Suppressed, SuppressionReason
 from holdfast.policy.settings import REGISTRY, Level, Settings
 from holdfast.providers.protocol import Kind, Target
 from holdfast.reconcile.known_secrets import SHORTEST
-from holdfast.reconcile.redact import RedactionContext, has_secrets, redact, revealed, secret_profile
-from holdfast.reconcile.secret_paths import SecretPlace
+from holdfast.reconcile.redact import RedactionContext, redact, revealed, secret_profile
 from holdfast.store.state import Digest, ResourceState
+
+if TYPE_CHECKING:
+    from holdfast.compare.profiles import RuleSet
+    from holdfast.compare.rule_tree import RuleTree
+    from holdfast.reconcile.secret_paths import SecretPlace
 
 NOT_DECLARED: Final = "NotDeclared"  # the reason of the condition Fresh of what is declared nowhere any more
 POLICY = "policy/ignored"  # the profile that a policy of ignoring becomes
+_SECRET_CLASSES: Final = ("secret", "write_only")  # of `FieldClass`
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +47,20 @@ class RuleMigration:
 class RulesInForce:
     """The rules of a resource, with the document that they can be rebuilt from."""
 
-    stacked: RuleSet
+    profiles: tuple[Profile, ...]
     document: Json
     digest: Digest
-    has_secrets: bool = False  # they call something secret
+    has_secrets: bool  # they call something secret
+    _stacked: list[RuleSet] = field(default_factory=list, repr=False, compare=False)
+
+    @property
+    def stacked(self) -> RuleSet:
+        """The rules, compiled when they are first asked for: an unchanged resource needs only their digest."""
+        if not self._stacked:
+            from holdfast.compare import profiles
+
+            self._stacked.append(profiles.stack(self.profiles))
+        return self._stacked[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +203,8 @@ class ResolvedResource:
         stacked = self.rules.stacked
         if not self.secrets.paths:
             return stacked.tree(self.desired, observed), None
+        from holdfast.compare.profiles import build
+
         raw = secret_profile(self.secrets.patterns, observed, stacked.tree(self.desired, observed))
         return stacked.preceded_by(build(raw)).tree(self.desired, observed), raw
 
@@ -203,10 +218,13 @@ def is_no_longer_declared(state: ResourceState) -> bool:
     return any(each.type is ConditionType.FRESH and each.reason == NOT_DECLARED for each in state.observed.conditions)
 
 
-def rules_of(profiles: Sequence[Profile], schema: Sequence[Rule] | None = None) -> RulesInForce:
-    """Stack profiles; return the rules with a document from which they can be rebuilt."""
-    document, stacked = [profile.raw for profile in profiles], stack(profiles, schema)
-    return RulesInForce(stacked, document, digest_of(document), has_secrets(stacked))
+def rules_of(profiles: Sequence[Profile]) -> RulesInForce:
+    """Return the rules of profiles with a document from which they can be rebuilt."""
+    document = [profile.raw for profile in profiles]
+    is_known = any(profile.is_schema for profile in profiles)  # then guesses do not count
+    rules = (rule for raw in document for rule in raw.get("rules") or () if not (is_known and rule.get("guess")))
+    has_secrets = any(rule.get("class") in _SECRET_CLASSES for rule in rules)
+    return RulesInForce(tuple(profiles), document, digest_of(document), has_secrets)
 
 
 def document_bytes(document: Json) -> bytes:

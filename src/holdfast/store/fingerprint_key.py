@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +19,7 @@ def key_in(folder: Path) -> bytes:
     try:
         return _whole(file)
     except FileNotFoundError:
-        key = secrets.token_bytes(KEY_BYTES)
+        key = os.urandom(KEY_BYTES)
     part = folder / f"{FILE}.{os.getpid()}"
     try:
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from holdfast.compare import canonical, go_json
-from holdfast.compare.profiles import Profile
+from holdfast.compare.profile import Profile
 from holdfast.model.attribution import LikelyActor
 from holdfast.model.confidence import Confidence
 from holdfast.model.health import HealthSignal, Workload

@@ -22,7 +22,7 @@ from holdfast.store.state import ResourceState
 def find_config(options: ProjectOptions) -> project_files.Project:
     """Return the named project file, or the one that the manifests or this folder belong to."""
     named = Path(options.project) if options.project else None
-    return project_files.load(named, Path.cwd(), registry.names(), options.files)
+    return project_files.load(named, Path.cwd(), registry.AVAILABLE, options.files)
 
 
 @dataclass(frozen=True, slots=True)

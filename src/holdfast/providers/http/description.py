@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from holdfast.compare import paths
 from holdfast.compare.comparators import typed_equal
-from holdfast.compare.profiles import Profile
+from holdfast.compare.profile import Profile
 from holdfast.compare.rule_tree import RuleTree
 from holdfast.model.json import Json
 from holdfast.model.path import Path

@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
 from holdfast.compare import paths, profiles
-from holdfast.compare.profiles import Profile
+from holdfast.compare.profile import Profile
 from holdfast.errors import InputError
 from holdfast.model.json import Json
 from holdfast.model.path import Path
