@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from holdfast.app import selection, undeclared
 from holdfast.app.options import ProjectOptions, Reads
@@ -102,9 +102,10 @@ class Project:
         connections, limits = {}, {}
         for name in self.opened_connections or declared or set(self.config.connections):
             spec = self.config.connections[name]
-            clear = {key: str(secret.reveal()) for key, secret in spec.fetch_secrets(self.secrets).items()}
+            fetched = spec.fetch_secrets(self.secrets) if spec.secrets else {}
+            clear = {key: str(secret.reveal()) for key, secret in fetched.items()}
             connections[name] = Connection(name, spec.provider, spec.settings, clear, spec.base_dir)
-            limits[name] = _limits(spec)
+            limits[name] = _limits(spec) if spec.limits != NO_LIMITS else RateLimits()
         providers = {spec.provider: registry.get(spec.provider) for spec in connections.values()}
         return connections, providers, limits, self.clock, self.known_secrets
 
@@ -134,14 +135,19 @@ class Project:
     async def run_check(self, progress: Progress | None = None, *, record: bool = True) -> RunReport:
         """Run a check that shows its progress. Without `record` nothing is written to the store."""
         async with self.connections() as connections:
-            project = await self._with_scanned_templates(connections)
-            resolver, checker = project.resolver(connections), project.checker(connections)
+            project = self
+            if self.templates:  # resources that they select and the store does not know are checked first
+                from holdfast.app import template_groups
+
+                project = await template_groups.survey(self, connections)
+            resolver = self.engine.resolver(connections, project.resources, self.secrets_for, retries=self.retries)
+            checker = self.engine.checker(connections)
             report = await check_resources(
                 resolver, checker, project.selected, progress, record=record, attribute=record
             )
-        report.groups = list(project.selected_groups())
+        report.groups = list(project.selected_groups()) if project.groups else []
         report.undeclared = list(self.undeclared)
-        if record:
+        if record and self.undeclared:
             await self._record_undeclared()
         return report
 
@@ -239,13 +245,8 @@ class Project:
         selected = set(self.selected)
         return (group for group in self.groups if not group.children or selected & group.children.keys())
 
-    async def _with_scanned_templates(self, connections: Connections) -> Project:
-        """Return the project after a check of resources that templates select and the store does not know."""
-        if not self.templates:
-            return self
-        from holdfast.app import template_groups
 
-        return await template_groups.survey(self, connections)
+NO_LIMITS: Final = project_files.ConnectionLimits()
 
 
 def _limits(spec: project_files.ConnectionSpec) -> RateLimits:
@@ -357,11 +358,14 @@ async def _declared(project: Project, manifests: loader.Manifests, files: Sequen
     missed: list[ResourceState] = []
     if files:
         declared = {declaration.address for declaration in manifests.declarations}
-        reach = undeclared.reach_of(files, project.config, path)
-        async for state in project.store.all_states():
+        others = []
+        async for state in project.engine.store.all_states():
             known.append(state.address)
-            if undeclared.is_missed(state, declared, groups, reach):
-                missed.append(state)
+            if state.address not in declared:
+                others.append(state)
+        if others:
+            reach = undeclared.reach_of(files, project.config, path)
+            missed = [state for state in others if undeclared.is_missed(state, declared, groups, reach)]
     resources = resources_of(manifests, known, project.options)
     return replace(
         project,

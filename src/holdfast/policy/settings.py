@@ -138,16 +138,13 @@ class Setting:
     provider_env: Mapping[str, str] = field(default_factory=dict)  # by provider: a variable that its users know
     joins: bool = False  # every level adds to it, instead of the nearest hiding the others
 
-    @property
-    def spelling(self) -> str:
-        """The name in YAML."""
-        first, *others = self.name.split("_")
-        return first + "".join(word.capitalize() for word in others)
+    spelling: str = field(init=False)  # the name in YAML
+    variable: str = field(init=False)  # the environment variable of this setting
 
-    @property
-    def variable(self) -> str:
-        """The environment variable of this setting."""
-        return self.env or f"HOLDFAST_{self.name.upper()}"
+    def __post_init__(self) -> None:
+        first, *others = self.name.split("_")
+        object.__setattr__(self, "spelling", first + "".join(word.capitalize() for word in others))
+        object.__setattr__(self, "variable", self.env or f"HOLDFAST_{self.name.upper()}")
 
     @property
     def option(self) -> str:
@@ -338,8 +335,8 @@ def of_resource(declaration: Declaration) -> Layer:
 
 def of_environment(environ: Mapping[str, str]) -> Layer:
     """Return what the environment says; an empty variable says nothing."""
-    found = {setting.name: environ.get(setting.variable) for setting in REGISTRY}
-    return _of_text(found, Level.ENVIRONMENT, lambda setting: setting.variable)
+    found = {setting.name: text for setting in REGISTRY if (text := environ.get(setting.variable))}
+    return _of_text(found, Level.ENVIRONMENT, lambda setting: setting.variable) if found else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,24 +364,43 @@ def of_provider_variables(environ: Mapping[str, str]) -> list[Scoped]:
 
 def of_flags(flags: Mapping[str, str | None]) -> Layer:
     """Return what the command line says; keys are names of settings, None was not given."""
-    return _of_text(flags, Level.FLAG, lambda setting: setting.option)
+    given = {name: text for name, text in flags.items() if text}
+    return _of_text(given, Level.FLAG, lambda setting: setting.option) if given else {}
 
 
-def _of_text(texts: Mapping[str, str | None], level: Level, source: Callable[[Setting], str]) -> Layer:
-    out = {}
+def _of_text(texts: Mapping[str, str], level: Level, source: Callable[[Setting], str]) -> Layer:
+    layer = {}
     for name, text in texts.items():
-        if text:
-            setting = BY_NAME[name]
-            try:
-                out[name] = Given(setting.parse(setting.from_text(text)), level, source(setting))
-            except InputError as error:
-                raise error.at(Location(field=source(setting))) from None
-    return out
+        setting = BY_NAME[name]
+        try:
+            layer[name] = Given(setting.parse(setting.from_text(text)), level, source(setting))
+        except InputError as error:
+            raise error.at(Location(field=source(setting))) from None
+    return layer
 
 
 def resolve(layers: Iterable[Layer]) -> Settings:
     """Join levels, the nearest to the resource first; the built-in values need not be given."""
-    chain = [*layers, BUILT_IN]
+    given_layers = [layer for layer in layers if layer]
+    return _joined_settings([*given_layers, BUILT_IN]) if given_layers else USUAL
+
+
+def as_json(settings: Settings) -> Mapping[str, Json]:
+    """Return the settings in force, each with where it comes from."""
+    return _USUAL_AS_JSON if settings is USUAL else _shown(settings)
+
+
+def _shown(settings: Settings) -> dict[str, Json]:
+    return {
+        setting.spelling: {
+            "value": setting.show(getattr(settings, setting.name)),
+            "from": settings.provenance.get(setting.name, ""),
+        }
+        for setting in REGISTRY
+    }
+
+
+def _joined_settings(chain: Sequence[Layer]) -> Settings:
     values: dict[str, Any] = {}
     provenance: dict[str, str] = {}
     for name in BY_NAME:
@@ -407,3 +423,7 @@ def _joined(values: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def candidates(name: str, layers: Sequence[Layer]) -> list[Given]:
     """Return every level's say about one setting: the first is in force, the others are what it hides."""
     return [each[name] for each in (*layers, BUILT_IN) if name in each]
+
+
+USUAL: Final = _joined_settings([BUILT_IN])  # of a resource that no level says anything about
+_USUAL_AS_JSON: Final = _shown(USUAL)

@@ -74,6 +74,8 @@ def settings_for(
     declaration: Declaration, strategies: Sequence[Strategy], outer: Sequence[Layer | Scoped] = ()
 ) -> Settings:
     """Return the settings in force for a resource."""
+    if not strategies and not declaration.options and not any(outer):  # nobody says anything
+        return settings.USUAL
     return settings.resolve(layers_for(declaration, strategies, outer))
 
 

@@ -14,7 +14,7 @@ from holdfast.model.path import Path
 from holdfast.model.record import dataclass
 from holdfast.model.resource import Declaration, ManagementPolicy, Origin
 from holdfast.model.verdict import Status, Suppressed, SuppressionReason
-from holdfast.policy.settings import REGISTRY, Level, Settings
+from holdfast.policy.settings import Level, Settings
 from holdfast.providers.protocol import Kind, Target
 from holdfast.reconcile.known_secrets import SHORTEST
 from holdfast.reconcile.redact import RedactionContext, redact, revealed, secret_profile
@@ -234,7 +234,7 @@ def document_bytes(document: Json) -> bytes:
 
 def digest_of(document: Json) -> Digest:
     """Return the digest under which a document is kept."""
-    return Digest(canonical.digest_bytes(document_bytes(document)))
+    return Digest(canonical.digest_bytes(canonical.canonical_bytes(document, lists="ordered")))
 
 
 def origin_of(declaration: Declaration, state: ResourceState | None) -> Origin:
@@ -242,14 +242,3 @@ def origin_of(declaration: Declaration, state: ResourceState | None) -> Origin:
     if state is not None and (state.applied.document is not None or state.applied.origin is Origin.IMPORTED):
         return state.applied.origin
     return Origin.IMPORTED if declaration.import_from is not None else Origin.CREATED
-
-
-def settings_as_json(settings: Settings) -> dict[str, Json]:
-    """Return the settings in force, each with where it comes from."""
-    return {
-        setting.spelling: {
-            "value": setting.show(getattr(settings, setting.name)),
-            "from": settings.provenance.get(setting.name, ""),
-        }
-        for setting in REGISTRY
-    }

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from holdfast.provider import Connection, Declaration, InputError, Kind, Reader, Writer
 from holdfast.providers import builtin_profiles, connection_settings
@@ -70,8 +70,8 @@ class FileProvider:
 
 
 def _settings(connection: Connection) -> tuple[Root, Sequence[str]]:
-    given: Mapping[str, Any] = connection.settings
+    given = dict(connection.settings)
     if given.keys() != {"root"} or not isinstance(given["root"], str) or not given["root"]:  # not plainly right
-        given = dict(connection_settings.read(_SETTINGS, connection))
+        given = connection_settings.read(_SETTINGS, connection)
     root = Root(Path(connection.base_dir, Path(given.get("root", ".")).expanduser()).absolute())
     return root, given.get("include", ("**/*",))
