@@ -14,7 +14,7 @@ class _Callable(ModuleType):
     """Makes `holdfast.compare(...)` a call, though `holdfast.compare` is also this package."""
 
     def __call__(self, *documents: Any, **options: Any) -> Any:  # noqa: ANN401 - see compare.documents.compare
-        from holdfast.compare import documents as module
+        from holdfast.compare import documents as module  # noqa: PLC0415 - the package itself stays light
 
         return module.compare(*documents, **options)
 

@@ -52,7 +52,7 @@ class Profile:
     def content(self) -> ProfileRules:
         """The rules, with the defaults that hold where none of them speaks."""
         if not self._read:
-            from holdfast.compare import profiles
+            from holdfast.compare import profiles  # noqa: PLC0415
 
             self._read.append(profiles.build(self.raw).content)
         return self._read[0]

@@ -36,7 +36,7 @@ def judge(
     """Compare a reading three ways and conclude, with no suppression."""
     if not isinstance(reading, Found):
         return not_found(reading, was_there=applied is not ABSENT or baseline is not None)
-    from holdfast.compare import diff
+    from holdfast.compare import diff  # noqa: PLC0415 - a resource that did not change is not compared
 
     findings = diff.findings(desired, reading.document, rules, baseline)
     return conclude(findings, intent_moved=baseline is None and has_moved(desired, applied, rules))
@@ -90,7 +90,7 @@ def counted(findings: Sequence[Finding]) -> list[Finding]:
 
 def has_moved(desired: Json, applied: Json, rules: RuleTree) -> bool:
     """Return True if the declaration differs from what was applied."""
-    from holdfast.compare import diff
+    from holdfast.compare import diff  # noqa: PLC0415
 
     return applied is not ABSENT and bool(diff.differences(desired, applied, rules))
 

@@ -38,7 +38,7 @@ def looks_like_json(data: bytes) -> bool:
 
 
 def _yaml(data: bytes, file: str) -> list[Document]:
-    from holdfast.compare import yaml_reader
+    from holdfast.compare import yaml_reader  # noqa: PLC0415
 
     return [
         Document(go_json.round_integers(found.value, "int64"), file, found.line, found.places)

@@ -205,7 +205,7 @@ class _Reader:
 
 
 def _template_manifest() -> ModuleType:
-    from holdfast.rollouts import manifest
+    from holdfast.rollouts import manifest  # noqa: PLC0415 - imported only where a manifest has a template
 
     return manifest
 

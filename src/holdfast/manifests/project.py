@@ -117,7 +117,7 @@ class Project:
         references = [each for spec in self.connections.values() for each in spec.secrets.values()]
         hooks: list[ToWebhook] = []
         if self.notify:
-            from holdfast.manifests import notify_spec
+            from holdfast.manifests import notify_spec  # noqa: PLC0415
 
             hooks = [sink.target for sink in self.notify if isinstance(sink.target, notify_spec.ToWebhook)]
         section = self.assessment
@@ -195,7 +195,7 @@ def _shown_path(path: Path, cwd: Path) -> str:
 
 def parse(data: bytes, path: Path, name: str, providers: Collection[str] | None = None) -> Project:
     """Return the project that the text of a project file declares."""
-    from holdfast.compare import yaml_reader
+    from holdfast.compare import yaml_reader  # noqa: PLC0415
 
     documents = yaml_reader.documents(data, name)
     if len(documents) > 1:
@@ -277,25 +277,25 @@ def _defaults(given: dict[str, Any], at: Place) -> _Defaults:
 
 
 def _corrections() -> Type[CorrectionRules]:
-    from holdfast.manifests import correction_spec
+    from holdfast.manifests import correction_spec  # noqa: PLC0415
 
     return correction_spec.SECTION
 
 
 def _notify() -> Type[tuple[Sink, ...]]:
-    from holdfast.manifests import notify_spec
+    from holdfast.manifests import notify_spec  # noqa: PLC0415
 
     return notify_spec.SECTION
 
 
 def _assessment() -> Type[Assessment]:
-    from holdfast.remediation import manifest
+    from holdfast.remediation import manifest  # noqa: PLC0415 - imported only for projects with the section
 
     return manifest.SECTION
 
 
 def _some() -> Type[int | Percent]:
-    from holdfast.manifests import correction_spec
+    from holdfast.manifests import correction_spec  # noqa: PLC0415
 
     return correction_spec.SOME
 

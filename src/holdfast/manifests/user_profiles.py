@@ -16,7 +16,7 @@ def load(project: Project) -> list[Profile]:
     comparators.allow_code(project.allowed_code)
     if not project.profiles:
         return []
-    from holdfast.compare import profiles
+    from holdfast.compare import profiles  # noqa: PLC0415
 
     found: list[Profile] = []
     for folder in project.profiles:

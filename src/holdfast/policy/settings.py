@@ -172,7 +172,7 @@ def _show_boolean(value: bool) -> str:  # noqa: FBT001 - it is a value here, not
 
 
 def _json_in(text: str) -> Json:
-    from holdfast.compare import go_json
+    from holdfast.compare import go_json  # noqa: PLC0415
 
     try:
         return go_json.loads(text.encode())

@@ -66,7 +66,7 @@ def canonical_kind(name: str, kind: str) -> str:
 
 def names() -> tuple[str, ...]:
     """List the names of the available providers without loading any."""
-    from importlib import metadata  # slow to import, and needed for providers of other packages only
+    from importlib import metadata  # noqa: PLC0415 - slow, and for providers of other packages only
 
     return tuple(sorted({*_BUILT_IN, *(point.name for point in metadata.entry_points(group=GROUP))}))
 
@@ -93,7 +93,7 @@ def get(name: str) -> Provider:
     if name in _BUILT_IN:
         module, _, attribute = _BUILT_IN[name].partition(":")
         return cast("Provider", getattr(importlib.import_module(module), attribute)())
-    from importlib import metadata
+    from importlib import metadata  # noqa: PLC0415
 
     for point in metadata.entry_points(group=GROUP, name=name):
         return _loaded(point)

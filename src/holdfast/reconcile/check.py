@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,6 @@ from holdfast.model.budget_charge import BudgetCharge
 from holdfast.model.decision import Action, Decision, Reason
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found, ReadResult
-from holdfast.model.record import dataclass
 from holdfast.model.verdict import Status, Suppressed, Verdict
 from holdfast.policy.decide import NOTHING_TO_DO, DecisionInputs, hold
 from holdfast.providers.protocol import Reader, SupportsPlatformChanges, SupportsSignature, Unchanged
@@ -160,17 +159,23 @@ async def check_resources(
     """
     report = RunReport()
     wanted = list(addresses) if addresses is not None else list(preparer.fleet.graph.addresses)
-    for part in preparer.in_turn(wanted):
-        ready, waiting = await preparer.prepare(part, ahead=True)
-        report.waiting += waiting
-        checks = await checker.check(ready, progress, record=record)
-        preparer.note(checks)
-        report.checked += checks
-    report.checked = await checker.hold_back(report.checked, record=record)
+
+    async def turns() -> AsyncIterator[list[ResolvedResource]]:
+        for part in preparer.in_turn(wanted):
+            ready, waiting = await preparer.prepare(part, ahead=True)
+            report.waiting += waiting
+            yield ready
+
+    def note(checked: CheckResult) -> None:
+        preparer.note(checked)
+        if progress is not None:
+            progress(checked)
+
+    report.checked = await checker.check_in_turn(turns(), note, record=record)
     if len(report.checked) > 1:
         places = {address: place for place, address in enumerate(wanted)}
         report.checked.sort(key=lambda checked: places[checked.address])
-    if attribute and any(checked.verdict.status in MOVED for checked in report.checked):
+    if attribute:
         report.checked = await checker.attributed(report.checked)
     return report
 
@@ -225,24 +230,19 @@ class Checker:
         compared, even if it has not changed. `meet` receives the results before the limits apply. It may wait for other
         groups, and it returns the foreseen verdicts that also count as drift of this run.
         """
-        checks = await self.check(prepared, progress, record=record, fresh=fresh)
+        checks = await self._check(prepared, progress, record=record, fresh=fresh)
         return await self._held_back(checks, await meet(checks) if meet is not None else {}, record=record)
 
-    async def hold_back(self, checks: list[CheckResult], *, record: bool) -> list[CheckResult]:
-        """Apply the limits of the fleet to several calls of `check` together, and record the writes."""
-        if not any(checked.decision.action.is_write for checked in checks):
-            return checks
+    async def check_in_turn(
+        self, turns: AsyncIterable[Sequence[ResolvedResource]], progress: Progress | None = None, *, record: bool = True
+    ) -> list[CheckResult]:
+        """Check several parts of a fleet in sequence, and apply the limits to all of them together."""
+        checks = [one async for part in turns for one in await self._check(part, progress, record=record, fresh=False)]
         return await self._held_back(checks, {}, record=record)
 
-    async def check(
-        self,
-        prepared: Sequence[ResolvedResource],
-        progress: Progress | None = None,
-        *,
-        record: bool = True,
-        fresh: bool = False,
+    async def _check(
+        self, prepared: Sequence[ResolvedResource], progress: Progress | None, *, record: bool, fresh: bool
     ) -> list[CheckResult]:
-        """Check a part of a fleet. A decision to write is recorded by `hold_back`, and everything else here."""
         checks: list[CheckResult] = []
         listed = await self._looker.lists(prepared, fresh=fresh) if len(prepared) >= LIST_FROM else {}
         overrides: Overrides | None = None
@@ -252,25 +252,15 @@ class Checker:
             readings = await self._looker.read_all(batch, listed, is_known)
             if overrides is None and not all(isinstance(reading, Unchanged) for reading in readings):
                 overrides = await self._governor.overrides()
-            now = self._clock.now()
-            if overrides is None:  # nothing changed
-                done = [
-                    self._repeat(evaluate.repeat_last(item, now, reading))
-                    for item, reading in zip(batch, readings, strict=True)
-                    if isinstance(reading, Unchanged)
-                ]
-            else:
-                evaluations = await self._evaluate(batch, readings, is_known, overrides)
-                past = await self._governor.past(evaluations, self._clock.now())
-                done = [self._decide(evaluation, overrides, past) for evaluation in evaluations]
-            if progress is not None:
-                for checked in done:
+            evaluations = await self._evaluate(batch, readings, is_known, overrides)
+            past = WriteHistory() if overrides is None else await self._governor.past(evaluations, self._clock.now())
+            done: list[CheckResult] = []
+            for evaluation in evaluations:
+                checked = self._decide(evaluation, overrides, past)
+                if progress is not None:
                     progress(checked)
-            if record and overrides is None:
-                done = await self.record(done)
-            elif record:
-                done = await self._recorded(done, lambda checked: not checked.decision.action.is_write)
-            checks += done
+                done.append(checked)
+            checks += await self._recorded(done, lambda one: not one.decision.action.is_write) if record else done
         return checks
 
     # -- evaluate
@@ -280,9 +270,15 @@ class Checker:
         batch: Sequence[ResolvedResource],
         readings: Sequence[ReadResult | Unchanged],
         is_known: Sequence[bool],
-        overrides: Overrides,
+        overrides: Overrides | None,
     ) -> list[Evaluation]:
         now = self._clock.now()
+        if overrides is None:  # nothing changed
+            return [
+                evaluate.repeat_last(item, now, reading)
+                for item, reading in zip(batch, readings, strict=True)
+                if isinstance(reading, Unchanged)
+            ]
         items, seen = list(batch), list[Observation]()
         newer: list[tuple[ResolvedResource, ReadResult | Unchanged] | None] = [None] * len(batch)
         for place, (item, reading) in enumerate(zip(batch, readings, strict=True)):
@@ -343,7 +339,7 @@ class Checker:
                 evidence = replace(evidence, newer=(first[0], _digested(*first)))
             evaluation = evaluate.evaluate(item, seen, evidence)
             if evaluation.joined:
-                from holdfast.reconcile import attribution
+                from holdfast.reconcile import attribution  # noqa: PLC0415 - only where a default joins
 
                 if await attribution.is_of_another(self._looker.world, evaluation):
                     evaluation = evaluate.evaluate(item, seen, replace(evidence, touched=True))
@@ -363,16 +359,13 @@ class Checker:
 
     # -- decide
 
-    def _repeat(self, evaluation: Evaluation) -> CheckResult:
-        """Return the result of a check that found nothing new."""
-        state = self._memory.after_glance(evaluation)
-        return CheckResult(evaluation=evaluation, decision=NOTHING_TO_DO, inputs=None, state=state)
-
-    def _decide(self, evaluation: Evaluation, overrides: Overrides, past: WriteHistory) -> CheckResult:
+    def _decide(self, evaluation: Evaluation, overrides: Overrides | None, past: WriteHistory) -> CheckResult:
         if evaluation.is_unchanged:
-            return self._repeat(evaluation)
-        from holdfast.reconcile import decision_inputs
+            state = self._memory.after_glance(evaluation)
+            return CheckResult(evaluation=evaluation, decision=NOTHING_TO_DO, inputs=None, state=state)
+        from holdfast.reconcile import decision_inputs  # noqa: PLC0415 - only where something changed
 
+        assert overrides is not None
         evaluation = still_unresolved(evaluation, past)
         governed = self._governor.govern(evaluation, decision_inputs.inputs_of(evaluation), overrides, past)
         return CheckResult(
@@ -413,7 +406,7 @@ class Checker:
         """Hold the writes that mass drift or an empty budget stops, and record only the limited decisions."""
         if not any(checked.decision.action.is_write for checked in checks):
             return checks
-        from holdfast.reconcile import conditions
+        from holdfast.reconcile import conditions  # noqa: PLC0415 - only where something is to be written
 
         held = await self._governor.held_back(checks, foreseen, self._clock.now())
         limited = (
@@ -449,12 +442,11 @@ class Checker:
     async def record(self, checks: Sequence[CheckResult], events: Sequence[AuditEvent] = ()) -> list[CheckResult]:
         """Record checks in one transaction and return them with the other writers of new contention."""
         contended = [self._named(checked) for checked in checks if checked.new_contentions]
-        if contended:
-            named = {checked.address: checked for checked in await asyncio.gather(*contended)}
-            checks = [named.get(checked.address, checked) for checked in checks]
+        named = {checked.address: checked for checked in await asyncio.gather(*contended)}
+        checks = [named.get(checked.address, checked) for checked in checks] if named else list(checks)
         transaction = Transaction(findings_at=self._clock.now(), events=list(events))
         for checked in checks:
-            if checked.decision is NOTHING_TO_DO and checked.is_still:
+            if checked.is_still:
                 state = checked.state
                 transaction.updates.unchanged.append(
                     UnchangedCheck(
@@ -462,19 +454,19 @@ class Checker:
                     )
                 )
                 continue
-            from holdfast.reconcile import record
+            from holdfast.reconcile import record  # noqa: PLC0415 - only where something changed
 
             record.add_check(transaction, checked, self._random01)
         await self._store.commit(transaction)
         if _LOG.isEnabledFor(logging.INFO):
-            from holdfast.reconcile import decision_log
+            from holdfast.reconcile import decision_log  # noqa: PLC0415 - only where somebody listens
 
             for checked in checks:
                 decision_log.decided(checked)
-        return list(checks)
+        return checks
 
     async def _named(self, checked: CheckResult) -> CheckResult:
-        from holdfast.reconcile import attribution
+        from holdfast.reconcile import attribution  # noqa: PLC0415 - only where something drifted
 
         return replace(checked, likely_actors=await attribution.other_writers(self._looker.world, checked.evaluation))
 
@@ -483,7 +475,7 @@ class Checker:
         unnamed = [checked for checked in checks if checked.verdict.status in MOVED and not checked.likely_actors]
         if not unnamed:
             return list(checks)
-        from holdfast.reconcile import attribution
+        from holdfast.reconcile import attribution  # noqa: PLC0415 - only where something drifted
 
         named = await asyncio.gather(*[self._named(checked) for checked in unnamed[: attribution.MOST]])
         about = {checked.address: attribution.about(checked) for checked in named}
@@ -500,7 +492,7 @@ def _digested(item: ResolvedResource, reading: ReadResult | Unchanged) -> Observ
 
 def _write_reason(checked: CheckResult) -> WriteReason:
     """Return the reason of a write. A deletion is always intended, whatever the live state is."""
-    from holdfast.policy import write_reasons
+    from holdfast.policy import write_reasons  # noqa: PLC0415 - only where something is written
 
     is_deletion = checked.decision.action is Action.DELETE
     return write_reasons.WriteReason.INTENT if is_deletion else write_reasons.of_status(checked.verdict.status)

@@ -130,14 +130,14 @@ def migrate_rules(evaluation: Evaluation, evidence: Evidence) -> Evaluation:
     """Take a resource over from the rules that it was last evaluated by, without changing its verdict."""
     if evaluation.observation.digest is None or not evaluation.resource.is_under_other_rules:
         return evaluation
-    from holdfast.reconcile import rule_migration
+    from holdfast.reconcile import rule_migration  # noqa: PLC0415 - only after an upgrade or an edit of profiles
 
     return replace(evaluation, resource=rule_migration.succeeded(evaluation.resource, evidence.documents))
 
 
 def recall(evaluation: Evaluation, evidence: Evidence) -> Evaluation:
     """Add the rules in force, and what is known from our last write."""
-    from holdfast.compare import diff
+    from holdfast.compare import diff  # noqa: PLC0415 - only where something changed
 
     item, seen = evaluation.resource, evaluation.observation
     state, migration = item.state, item.migration
@@ -176,7 +176,7 @@ def recall(evaluation: Evaluation, evidence: Evidence) -> Evaluation:
 
 def compare(evaluation: Evaluation, _: Evidence) -> Evaluation:
     """Compare three ways; known differences, which the baseline has, are subtracted."""
-    from holdfast.compare import diff
+    from holdfast.compare import diff  # noqa: PLC0415 - only where something changed
 
     item, known, tree = evaluation.resource, evaluation.known, evaluation.tree
     if not isinstance(evaluation.observation.reading, Found) or not _is_compared(item):
@@ -194,7 +194,7 @@ def drop_newly_visible(evaluation: Evaluation, evidence: Evidence) -> Evaluation
     """Leave out what only the new rules see, in a resource that has no baseline to take it into."""
     if not evaluation.findings or not evaluation.resource.is_only_seen or not told(evaluation.resource):
         return evaluation
-    from holdfast.reconcile import rule_migration
+    from holdfast.reconcile import rule_migration  # noqa: PLC0415 - only after an upgrade or an edit of profiles
 
     live = rule_migration.without_newly_visible(evaluation.resource, evaluation.findings, evidence.documents)
     return _with_fewer(evaluation, live)
@@ -211,7 +211,7 @@ def drop_removed(evaluation: Evaluation, _: Evidence) -> Evaluation:
 
 def absorb_late_defaults(evaluation: Evaluation, evidence: Evidence) -> Evaluation:
     """Let what the service filled in after our write join the baseline, and report it this once."""
-    from holdfast.compare import known_differences
+    from holdfast.compare import known_differences  # noqa: PLC0415 - only where something changed
 
     known, baseline = evaluation.known, evaluation.known.baseline
     if baseline is None or not evaluation.findings or not is_settling(evaluation.resource, evidence.now):
@@ -270,7 +270,7 @@ def suppress(evaluation: Evaluation, evidence: Evidence) -> Evaluation:
     suppressed = (*evaluation.suppressed, *_ignored(item), *accepted, *_inherited(evaluation))
     if not evaluation.findings or not evidence.waivers:
         return replace(evaluation, suppressed=suppressed) if suppressed else evaluation
-    from holdfast.policy import waivers
+    from holdfast.policy import waivers  # noqa: PLC0415 - only where there are any
 
     live, waived = waivers.split(address, evaluation.findings, evidence.waivers, evaluation.at)
     lapsed = "; ".join(map(str, waivers.expired(address, live, evidence.waivers, evaluation.at)))
@@ -354,7 +354,7 @@ def _invalid(item: ResolvedResource, reading: ReadResult | Unchanged) -> str:
         return ""
     if reading.identity is None and reading.version is None:
         return ""
-    from holdfast.compare.known_differences import Validity, invalid_because
+    from holdfast.compare.known_differences import Validity, invalid_because  # noqa: PLC0415 - as above
 
     was = Validity(state.applied.identity or reading.identity, state.applied.api_version or reading.version)
     now = Validity(reading.identity or was.identity, reading.version or was.api_version)
@@ -370,7 +370,7 @@ def outdated(item: ResolvedResource, reading: ReadResult | Unchanged) -> str | N
         return None
     if state.applied.api_version == reading.version:
         return None
-    from holdfast.compare.known_differences import Validity, invalid_because
+    from holdfast.compare.known_differences import Validity, invalid_because  # noqa: PLC0415 - after an upgrade only
 
     return invalid_because(Validity(None, state.applied.api_version), Validity(None, reading.version))
 
@@ -426,7 +426,7 @@ def told(item: ResolvedResource) -> dict[str, Suppressed]:
 
 def _inherited(evaluation: Evaluation) -> list[Suppressed]:
     """Return what was suppressed when the rules took over, as far as it still is as it was then."""
-    from holdfast.compare import diff
+    from holdfast.compare import diff  # noqa: PLC0415
 
     item, reading = evaluation.resource, evaluation.observation.reading
     before = told(item)

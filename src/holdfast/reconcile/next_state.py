@@ -33,7 +33,7 @@ class Memory:
 
     def after_check(self, evaluation: Evaluation, governed: PolicyOutcome) -> ResourceState:
         """Return the state after a check; a failed read changes only what is known about failing."""
-        from holdfast.reconcile import conditions
+        from holdfast.reconcile import conditions  # noqa: PLC0415 - only where something changed
 
         item, now, state = evaluation.resource, evaluation.at, evaluation.before
         edited = state.declared.document != item.desired_digest

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
+from functools import cache
 from typing import TYPE_CHECKING, Protocol
 
 from holdfast.compare import paths
@@ -35,6 +36,20 @@ UNDONE = "undone"
 Foreseen = dict[Address, Verdict]  # which count where mass drift is judged, though nothing is done about them yet
 
 
+@cache
+def _usual_corrections() -> CorrectionRules:
+    from holdfast.policy.correction_limits import CorrectionRules  # noqa: PLC0415 - where the project says nothing
+
+    return CorrectionRules()
+
+
+@cache
+def _usual_assessment() -> AssessmentRules:
+    from holdfast.remediation.core.rules import AssessmentRules  # noqa: PLC0415 - where the project says nothing
+
+    return AssessmentRules()
+
+
 @dataclass(frozen=True, slots=True)
 class PolicyRules:
     """The rules of the project for corrections. A project that gives none has the usual ones."""
@@ -46,20 +61,12 @@ class PolicyRules:
     @property
     def corrections(self) -> CorrectionRules:
         """The limits of corrections."""
-        if self.given_corrections is not None:
-            return self.given_corrections
-        from holdfast.policy.correction_limits import CorrectionRules
-
-        return CorrectionRules()
+        return _usual_corrections() if self.given_corrections is None else self.given_corrections
 
     @property
     def assessment(self) -> AssessmentRules:
         """The rules of assessments."""
-        if self.given_assessment is not None:
-            return self.given_assessment
-        from holdfast.remediation.core.rules import AssessmentRules
-
-        return AssessmentRules()
+        return _usual_assessment() if self.given_assessment is None else self.given_assessment
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +133,7 @@ class PolicyEvaluator:
 
     async def overrides(self) -> Overrides:
         """Return what people said."""
-        from holdfast.policy import lost_create_reasons
+        from holdfast.policy import lost_create_reasons  # noqa: PLC0415 - only where something changed
 
         quarantines: dict[Address, dict[str, Quarantine]] = {}
         for quarantine in await self.store.quarantines():
@@ -156,7 +163,7 @@ class PolicyEvaluator:
         tried: dict[Address, Sequence[PastAttempt]] = {}
         for item in items:
             if item.settings.refuse_after:
-                from holdfast.remediation import repository
+                from holdfast.remediation import repository  # noqa: PLC0415 - only where policy asks what came of it
 
                 tried[item.declaration.address] = await repository.precedents(self.store, item.declaration.address)
         return WriteHistory(await self.store.findings_of(drifted), corrections, tried)
@@ -165,7 +172,7 @@ class PolicyEvaluator:
         self, evaluation: Evaluation, inputs: DecisionInputs, overrides: Overrides, past: WriteHistory
     ) -> PolicyOutcome:
         """Decide, within what policy, people and the past allow."""
-        from holdfast.policy import windows, write_reasons
+        from holdfast.policy import windows, write_reasons  # noqa: PLC0415 - only where something changed
 
         verdict, now, address = evaluation.verdict, evaluation.at, evaluation.resource.declaration.address
         closed = windows.closed_by(self.rules.corrections.windows, now, write_reasons.of_status(verdict.status))
@@ -178,7 +185,7 @@ class PolicyEvaluator:
         inputs = replace(inputs, limits=limits, record=record)
         if verdict.status not in CORRECTED:
             return PolicyOutcome(inputs, decide(verdict, inputs))
-        from holdfast.reconcile import path_holds
+        from holdfast.reconcile import path_holds  # noqa: PLC0415 - only where something drifted
 
         holds = path_holds.hold_paths(evaluation, inputs, overrides, past, self.rules.corrections.contention)
         decision = decide(verdict, holds.inputs)
@@ -186,7 +193,7 @@ class PolicyEvaluator:
 
     async def stopped(self, address: Address, write_reason: WriteReason, now: float) -> str | None:
         """Return what holds back a write at this very moment: a pause, or a window for its motive."""
-        from holdfast.policy import windows
+        from holdfast.policy import windows  # noqa: PLC0415 - only where something is written
 
         paused = paused_by(address, await self.store.pauses(), now)
         if paused is not None:
@@ -198,7 +205,7 @@ class PolicyEvaluator:
         """Look at all decisions of a run: whether they are mass drift, and what fits into the budgets."""
         if not any(checked.decision.action.is_write for checked in checks):
             return LimitHold()
-        from holdfast.policy import budgets, fleet_limits
+        from holdfast.policy import budgets, fleet_limits  # noqa: PLC0415 - only where something is to be written
 
         wanted = [
             fleet_limits.Wanted(checked.address, checked.verdict.status, checked.decision, is_approved(checked))
@@ -221,7 +228,7 @@ class PolicyEvaluator:
         guard = self.rules.corrections.mass_drift
         if guard is None:
             return None
-        from holdfast.policy import mass_drift
+        from holdfast.policy import mass_drift  # noqa: PLC0415 - only where something is to be corrected
 
         seen = {**foreseen, **{checked.address: checked.verdict for checked in checks}}
         drifted = {address: verdict.findings for address, verdict in seen.items() if verdict.status in CORRECTED}

@@ -6,9 +6,9 @@ import asyncio
 import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from enum import StrEnum
 
-from holdfast.model.record import dataclass
 from holdfast.providers.protocol import SupportsQuota
 from holdfast.reconcile.clock import Clock
 
@@ -43,6 +43,8 @@ class _Bucket:
 
     def wait(self, now: float) -> float:
         """Take one token; return the seconds until it is there."""
+        if math.isinf(self._per_second):
+            return 0.0
         self._free_at = max(self._free_at, now - 1.0) + 1.0 / self._per_second
         return max(0.0, self._free_at - now)
 
@@ -54,12 +56,11 @@ class RateLimiter:
         self._clock = clock
         self._slots = asyncio.Semaphore(limits.concurrency)
         now = clock.monotonic()  # pauses and rates must outlive a machine clock that is set back
-        rates = {
-            CallKind.READ: limits.reads_per_second,
-            CallKind.WRITE: limits.writes_per_second,
-            CallKind.DELETE: limits.deletes_per_second,
+        self._buckets = {
+            CallKind.READ: _Bucket(limits.reads_per_second, now),
+            CallKind.WRITE: _Bucket(limits.writes_per_second, now),
+            CallKind.DELETE: _Bucket(limits.deletes_per_second, now),
         }
-        self._buckets = {budget: _Bucket(rate, now) for budget, rate in rates.items() if not math.isinf(rate)}
         self._closed_until = now
         self.quota: SupportsQuota | None = None  # what the API itself has left for us, where its reader knows
 
@@ -72,10 +73,10 @@ class RateLimiter:
         if self.quota is not None:
             await self._share(budget, urgent=urgent)
         async with self._slots:
-            if self._closed_until > self._clock.monotonic():
-                await self._open()
-            if budget in self._buckets:
-                await self._take(budget)
+            await self._open()
+            wait = self._buckets[budget].wait(self._clock.monotonic())
+            if wait > 0:
+                await self._clock.sleep(wait)
             yield
 
     async def token(self, budget: CallKind, *, urgent: bool = True) -> None:
@@ -85,8 +86,9 @@ class RateLimiter:
         """
         await self._share(budget, urgent=urgent)
         await self._open()
-        if budget in self._buckets:
-            await self._take(budget)
+        wait = self._buckets[budget].wait(self._clock.monotonic())
+        if wait > 0:
+            await self._clock.sleep(wait)
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
@@ -98,11 +100,6 @@ class RateLimiter:
     async def _open(self) -> None:
         while (pause := self._closed_until - self._clock.monotonic()) > 0:
             await self._clock.sleep(pause)
-
-    async def _take(self, budget: CallKind) -> None:
-        wait = self._buckets[budget].wait(self._clock.monotonic())
-        if wait > 0:
-            await self._clock.sleep(wait)
 
     async def _share(self, budget: CallKind, *, urgent: bool) -> None:
         while self.quota is not None:

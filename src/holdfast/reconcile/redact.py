@@ -77,8 +77,8 @@ def secret_profile(patterns: Sequence[str], observed: Json, own: RuleTree) -> Js
     the declaration counts. A secret that the rules of its kind (`own`) call readable and that is absent was removed, so
     it is compared as well. A document, because a decision must be replayable with it.
     """
-    from holdfast.compare.rules import FieldClass
-    from holdfast.reconcile import secret_paths
+    from holdfast.compare.rules import FieldClass  # noqa: PLC0415
+    from holdfast.reconcile import secret_paths  # noqa: PLC0415
 
     rules = []
     for pattern in patterns:
@@ -91,7 +91,7 @@ def secret_profile(patterns: Sequence[str], observed: Json, own: RuleTree) -> Js
 
 def _is_readable(rules: RuleTree, pattern: str) -> bool:
     """Return True if the rules call the place a secret that the provider shows."""
-    from holdfast.compare.rules import FieldClass
+    from holdfast.compare.rules import FieldClass  # noqa: PLC0415
 
     node = rules.root
     for step in paths.parse_pattern(pattern).segments:

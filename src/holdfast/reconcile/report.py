@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from holdfast.model.address import Address
-from holdfast.model.record import dataclass
 from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.store.state import ResourceState
 

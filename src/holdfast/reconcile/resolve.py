@@ -175,10 +175,10 @@ class ResourceResolver:
         declaration = self.fleet.declarations.get(wanted.address)
         return declaration is not None and paths.resolve(declaration.desired, wanted.path) is not ABSENT
 
-    def note(self, checks: Iterable[CheckResult]) -> None:
-        """Remember checks of this run, for resources that take live values from them."""
-        if self._watched:
-            self._looked |= {checked.address: checked for checked in checks if checked.address in self._watched}
+    def note(self, checked: CheckResult) -> None:
+        """Remember a check of this run, for what takes live values from that resource."""
+        if checked.address in self._watched:
+            self._looked[checked.address] = checked
 
     async def _declare(self, sources: Sources, reached: Iterable[Address]) -> None:
         """Fill in the declarations of what is referred to by fields, each after what it refers to itself."""
@@ -255,7 +255,7 @@ class ResourceResolver:
             clear, redacted, where = split(desired, self.fingerprint)
         secrets = SecretPaths()
         if where:
-            from holdfast.reconcile import secret_paths
+            from holdfast.reconcile import secret_paths  # noqa: PLC0415
 
             places = secret_paths.of(desired)
             secrets = SecretPaths(tuple(where), places, secret_paths.patterns(where, desired, places))
@@ -377,7 +377,7 @@ def _completed(declaration: Declaration, kind: Kind, desired: Json, state: Resou
 
 def _ignoring(patterns: Sequence[str]) -> list[Profile]:
     """Return the rules that keep paths out of comparison and write, where policy asks for that."""
-    from holdfast.compare import profiles
+    from holdfast.compare import profiles  # noqa: PLC0415
 
     rules = [{"path": pattern, "class": "ignore", "why": "onDriftPaths says ignore"} for pattern in patterns]
     return [profiles.build({"profile": POLICY, "version": 1, "rules": rules})]

@@ -57,7 +57,7 @@ class RulesInForce:
     def stacked(self) -> RuleSet:
         """The rules, compiled when they are first asked for: an unchanged resource needs only their digest."""
         if not self._stacked:
-            from holdfast.compare import profiles
+            from holdfast.compare import profiles  # noqa: PLC0415
 
             self._stacked.append(profiles.stack(self.profiles))
         return self._stacked[0]
@@ -203,7 +203,7 @@ class ResolvedResource:
         stacked = self.rules.stacked
         if not self.secrets.paths:
             return stacked.tree(self.desired, observed), None
-        from holdfast.compare.profiles import build
+        from holdfast.compare.profiles import build  # noqa: PLC0415
 
         raw = secret_profile(self.secrets.patterns, observed, stacked.tree(self.desired, observed))
         return stacked.preceded_by(build(raw)).tree(self.desired, observed), raw

@@ -24,7 +24,7 @@ def closest(word: str, options: Iterable[str]) -> str | None:
             candidates.setdefault(shape, option)
             if len(candidates) == _MOST_CANDIDATES:
                 break
-    import difflib  # only after a mistake
+    import difflib  # noqa: PLC0415 - only after a mistake
 
     found = difflib.get_close_matches(plain, candidates, n=1, cutoff=_LIKENESS)
     return candidates[found[0]] if found else None

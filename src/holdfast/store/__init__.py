@@ -24,7 +24,7 @@ async def open(url: str | PathLike[str]) -> Store:  # noqa: A001 - called as sto
     A relative path follows three slashes (`sqlite:///holdfast.db`), an absolute path four. Raise StoreError if the
     scheme is unknown or the database cannot be used, SchemaTooNew if a newer Holdfast wrote it.
     """
-    from holdfast.store.sqlite.store import SqliteStore
+    from holdfast.store.sqlite.store import SqliteStore  # noqa: PLC0415 - records must be importable without a backend
 
     path = sqlite_path(url)
     return SqliteStore.in_memory() if path == _MEMORY else await SqliteStore.open(path)

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from holdfast.app import notifications
 from holdfast.app.project import Project
 from holdfast.cli import console, exit_codes, options
+from holdfast.cli.progress import Meter
 from holdfast.cli.render import report_files, reports
 from holdfast.cli.run import in_project
-
-if TYPE_CHECKING:
-    from holdfast.reconcile.report import RunReport
-
-TABLE = options.FORMATS[0]
 
 
 @click.command("check")
@@ -48,29 +43,18 @@ def check_command(
     async def body(project: Project) -> int:
         if fresh:
             await _request(project)
-        report = await _checked_with_progress(project) if sys.stderr.isatty() else await project.run_check()
-        if project.config.notify:
-            await notifications.send(project, report, console.warn)
-        if output_ == TABLE:
+        meter = Meter(len(project.selected), "checking")
+        report = await project.run_check(meter)
+        meter.close()
+        await notifications.send(project, report, console.warn)
+        if not report_files.show(output_, report, "check", project.clock.now()):
             reports.show_check(report, everything=everything)
-        else:
-            report_files.show(output_, report, "check", project.clock.now())
-        if output_files:
-            report_files.write(output_files, report, "check", project.clock.now())
+        report_files.write(output_files, report, "check", project.clock.now())
         return exit_codes.exit_code(
             reports.statuses(report), detailed=detailed_exitcode, blocked=reports.is_blocked(report)
         )
 
     return in_project(rest, body)
-
-
-async def _checked_with_progress(project: Project) -> RunReport:
-    from holdfast.cli.progress import Meter
-
-    meter = Meter(len(project.selected), "checking")
-    report = await project.run_check(meter)
-    meter.close()
-    return report
 
 
 async def _request(project: Project) -> None:

@@ -223,12 +223,15 @@ def show_check(report: RunReport, *, everything: bool = False) -> None:
             if checked.verdict.status is Status.IN_SYNC and not everything:
                 console.line(f"{'in sync':>10}  {checked.address}  apart from suppressed differences", fg="green")
             _show_suppressed(checked, indent="            ")
-    if report.waiting:
-        show_waiting(report.waiting)
-    if report.groups:
-        show_groups(report, everything=everything)
-    console.line(counted_line(Counter(one.verdict.status for one in report.checked)), bold=True)
+    show_waiting(report.waiting)
+    show_groups(report, everything=everything)
+    console.line(check_line(report), bold=True)
     _show_coverage(report)
+
+
+def check_line(report: RunReport) -> str:
+    """Return the closing line of a check."""
+    return counted_line(Counter(one.verdict.status for one in report.checked))
 
 
 def counted_line(count: Counter[Status]) -> str:
@@ -238,12 +241,10 @@ def counted_line(count: Counter[Status]) -> str:
 
 
 def _show_coverage(report: RunReport) -> None:
-    if report.undeclared:
-        show_undeclared(report.undeclared)
-    if any(one.evaluation.suppressed or one.verdict.suppressed for one in report.checked):
-        for said in (suppressed_line(report), joined_line(report)):
-            if said is not None:
-                console.line(said, fg="cyan")
+    show_undeclared(report.undeclared)
+    for said in (suppressed_line(report), joined_line(report)):
+        if said is not None:
+            console.line(said, fg="cyan")
     unread = sum(one.verdict.status is Status.UNKNOWN for one in report.checked)
     total = len(report.checked) + len(report.waiting) + len(report.not_reached)
     missed = unread + sum(one.is_error for one in report.waiting) + len(report.not_reached)
@@ -436,18 +437,15 @@ def summary(report: RunReport) -> dict[str, Json]:
 def statuses(report: RunReport) -> list[Status]:
     """Return every verdict of a run; what waits for an apply is pending, what was not reached unknown."""
     waiting = [Status.UNKNOWN if one.is_error else Status.PENDING for one in report.waiting]
-    if report.groups:
-        waiting += [Status.PENDING] * _acting_rollouts(report)
+    waiting += [Status.PENDING] * _acting_rollouts(report)
     return [one.verdict.status for one in report.checked] + waiting + [Status.UNKNOWN] * len(report.not_reached)
 
 
 def is_blocked(report: RunReport) -> bool:
     """Tell whether something is held back or refused, or a rollout has stopped."""
     held = any(one.decision.action in (Action.BLOCK, Action.HOLD) for one in report.checked)
-    return held or (bool(report.groups) and has_stuck_rollout(report))
+    return held or has_stuck_rollout(report)
 
 
 def _by_address(checks: Sequence[CheckResult]) -> list[CheckResult]:
-    if len(checks) < 2:
-        return list(checks)
     return sorted(checks, key=lambda checked: str(checked.prepared.declaration.address))

@@ -33,7 +33,7 @@ class AzureProvider:
         """Open the reader; raise InputError if the connection is not described correctly."""
         account = settings.account(connection)
         async with self._client(account) as client:
-            from holdfast.providers.azure.reader import AzureReader
+            from holdfast.providers.azure.reader import AzureReader  # noqa: PLC0415 - see the module's first line
 
             yield AzureReader(client, account, self._shared_of(account))
 
@@ -42,14 +42,14 @@ class AzureProvider:
         """Open the writer; raise InputError if the connection is not described correctly."""
         account = settings.account(connection)
         async with self._client(account) as client:
-            from holdfast.providers.azure.writer import AzureWriter
+            from holdfast.providers.azure.writer import AzureWriter  # noqa: PLC0415
 
             yield AzureWriter(client, account, self._shared_of(account))
 
     @asynccontextmanager
     async def _client(self, account: settings.Account) -> AsyncIterator[Client]:
         try:
-            from holdfast.providers.azure import client
+            from holdfast.providers.azure import client  # noqa: PLC0415
         except ImportError as error:
             raise InputError(f"Azure needs {error.name}: pip install 'holdfast[azure]'") from error
         transport = self._transport() if self._transport is not None else None

@@ -98,13 +98,13 @@ class FileReader:
 
     async def likely_actors(self, target: Target) -> Sequence[LikelyActor]:
         """Return the owner of the file as its likely last writer."""
-        from holdfast.providers.file import attribution
+        from holdfast.providers.file import attribution  # noqa: PLC0415
 
         return await asyncio.to_thread(attribution.likely_actors, self._root, target)
 
     def signature(self, kind: str, document: Json) -> str | None:  # noqa: ARG002 - both kinds have an owner
         """Return the owner in a document; unmoved since our own write, it accuses nobody."""
-        from holdfast.providers.file import attribution
+        from holdfast.providers.file import attribution  # noqa: PLC0415
 
         return attribution.owner(document)
 

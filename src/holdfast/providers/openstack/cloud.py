@@ -106,7 +106,7 @@ class Cloud:
     # -- in a thread
 
     def _exchange(self, service: str, method: str, path: str, given: dict[str, Any]) -> Answer:
-        from keystoneauth1.adapter import Adapter
+        from keystoneauth1.adapter import Adapter  # noqa: PLC0415 - the SDK is optional
 
         client = self._client(service)
         # Not the SDK's own request(), which caches, counts, and warns about its own future.
@@ -130,9 +130,9 @@ class Cloud:
 def _region(account: Account) -> Any:  # noqa: ANN401 - the SDK's
     """Read the configuration as OpenStack's own tools do; nothing is sent by this."""
     try:
-        from keystoneauth1.exceptions import ClientException
-        from openstack import config
-        from openstack.exceptions import ConfigException
+        from keystoneauth1.exceptions import ClientException  # noqa: PLC0415
+        from openstack import config  # noqa: PLC0415 - optional, and slow to import
+        from openstack.exceptions import ConfigException  # noqa: PLC0415
     except ImportError:
         raise InputError("the openstack provider needs openstacksdk: pip install 'holdfast[openstack]'") from None
     # Without a handler of their own their warnings, which hold addresses, would come out on the terminal.
@@ -187,7 +187,7 @@ def _files(account: Account, usual: Sequence[str]) -> list[str]:
 
 def lost(label: str, error: Exception) -> Lost:
     """Return the failure in our own words, because texts of exceptions hold addresses and bodies."""
-    from keystoneauth1 import exceptions as known
+    from keystoneauth1 import exceptions as known  # noqa: PLC0415 - as above
 
     if isinstance(error, known.HttpError) and not isinstance(error, known.RequestTimeout):
         status = int(error.http_status or 0)

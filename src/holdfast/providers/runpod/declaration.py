@@ -248,7 +248,7 @@ def restored(labels: Mapping[str, str], document: Json, ident: str | None) -> De
 
     Volumes are known by their ids alone there, because that is how an endpoint refers to them.
     """
-    from holdfast.providers import runpod
+    from holdfast.providers import runpod  # noqa: PLC0415 - the classes know this module
 
     cls = getattr(runpod, labels.get(CLASS, ""), None)
     if cls is None or not isinstance(document, Mapping):

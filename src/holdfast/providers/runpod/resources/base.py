@@ -99,7 +99,7 @@ class BaseResource(BaseModel):
 
     def outline(self, means: SpecContext) -> Outline:
         """Return the outline of the resource; see `declaration`."""
-        from holdfast.providers.runpod import declaration
+        from holdfast.providers.runpod import declaration  # noqa: PLC0415 - it knows the classes, which know this one
 
         return declaration.outline(self, means)
 
