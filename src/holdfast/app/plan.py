@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
@@ -12,7 +13,6 @@ from holdfast.errors import HoldfastError, InputError, Location
 from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
-from holdfast.model.record import dataclass
 from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolved_resource import digest_of

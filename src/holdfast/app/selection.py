@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from holdfast.app.options import ProjectOptions
 from holdfast.errors import InputError
 from holdfast.model.address import Address
-from holdfast.model.record import dataclass
 from holdfast.policy import selectors
 from holdfast.policy.selectors import LabelSelector, Targets
 from holdfast.reconcile.resolve import ResourceSet

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import TYPE_CHECKING, BinaryIO, Final, TypeVar
 
@@ -18,7 +18,6 @@ from holdfast.manifests.project import Project
 from holdfast.manifests.resources import GROUP, VERSION, VERSION_EXAMPLE, Surroundings
 from holdfast.model.address import Address
 from holdfast.model.json import Json
-from holdfast.model.record import dataclass
 from holdfast.model.resource import Declaration
 from holdfast.policy import dependency_graph, source_location
 from holdfast.policy.dependency_graph import Graph

@@ -10,11 +10,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from holdfast.model.address import Address
-from holdfast.model.record import dataclass
 from holdfast.reconcile.clock import Clock
 from holdfast.store.protocol import Store
 from holdfast.store.records import Claim, ClaimLost

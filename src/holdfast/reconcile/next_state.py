@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from holdfast.model.decision import Action, Decision
 from holdfast.model.read_result import Found, ReadFailure
-from holdfast.model.record import dataclass
 from holdfast.model.verdict import LASTING, Status, Verdict
 from holdfast.policy import resync_schedule
 from holdfast.policy.decide import ReconcileMode

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +20,7 @@ def key_in(folder: Path) -> bytes:
     try:
         return _whole(file)
     except FileNotFoundError:
-        key = os.urandom(KEY_BYTES)
+        key = secrets.token_bytes(KEY_BYTES)
     part = folder / f"{FILE}.{os.getpid()}"
     try:
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -16,7 +16,6 @@ from holdfast.compare.paths import format_path
 from holdfast.errors import StoreError
 from holdfast.model.address import Address
 from holdfast.model.budget_charge import BudgetCharge
-from holdfast.model.record import dataclass
 from holdfast.store import audit_chain, blobs
 from holdfast.store.governance import BudgetSpent
 from holdfast.store.records import REVISIONS_KEPT, AuditEvent, ClaimLost, DecisionRecord, VersionConflict
