@@ -255,6 +255,15 @@ def _limits(spec: project_files.ConnectionSpec) -> RateLimits:
     return replace(RateLimits(), **given)
 
 
+def _policy_rules(config: project_files.Project, now: float) -> PolicyRules:
+    waived: tuple[Waiver, ...] = ()
+    if any(file.exists() for file in config.waivers):
+        from holdfast.manifests import waivers
+
+        waived = waivers.load(config.waivers, now)
+    return PolicyRules(config.corrections, waived, config.assessment.rules if config.assessment is not None else None)
+
+
 def require_store(path: Path) -> None:
     """Raise StoreError if there is no store."""
     if not path.exists():
@@ -331,15 +340,6 @@ async def open_project(
         raise _located(error, config) from error
     finally:
         await store.close()
-
-
-def _policy_rules(config: project_files.Project, now: float) -> PolicyRules:
-    waived: tuple[Waiver, ...] = ()
-    if any(file.exists() for file in config.waivers):
-        from holdfast.manifests import waivers
-
-        waived = waivers.load(config.waivers, now)
-    return PolicyRules(config.corrections, waived, config.assessment.rules if config.assessment is not None else None)
 
 
 async def _declared(project: Project, manifests: loader.Manifests, files: Sequence[str]) -> Project:

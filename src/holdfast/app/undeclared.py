@@ -7,7 +7,7 @@ that declared it was read and does not have it, or is not there any more.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,6 @@ from holdfast.errors import HoldfastError
 from holdfast.manifests import file_discovery, loader
 from holdfast.manifests.project import Project
 from holdfast.model.address import Address
-from holdfast.model.record import dataclass
 from holdfast.reconcile.clock import SystemClock
 from holdfast.reconcile.resolved_resource import is_no_longer_declared
 from holdfast.store.protocol import Store

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from holdfast.compare import paths, quick_scan
@@ -17,7 +17,6 @@ from holdfast.model.address import Address
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
 from holdfast.model.path import Path
-from holdfast.model.record import dataclass
 from holdfast.model.resource import Declaration, Import, ManagementPolicy, Origin
 from holdfast.policy import dependency_graph, references, settings, source_location, strategies
 from holdfast.policy.dependency_graph import Graph
