@@ -62,16 +62,40 @@ class Assess(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Resync:
+    """When a resource is checked again."""
+
+    period: float = 0.0  # seconds; 0: no periodic check
+    jitter: float = 0.1
+    jitter_shape: JitterShape = JitterShape.SYMMETRIC
+
+
+@dataclass(frozen=True, slots=True)
+class Debounce:
+    """How certain a drift must be before it is corrected."""
+
+    checks: int = 1  # consecutive checks that must see it
+    time: float = 0.0  # seconds that it must last
+
+
+@dataclass(frozen=True, slots=True)
+class Assessing:
+    """Which writes are assessed, and what follows from a bad assessment."""
+
+    assess: Assess = Assess.OFF
+    undo_below: float = 0.0  # a correction whose assessment scores less is taken back; 0: never
+    refuse_after: int = 0  # failures of a remediation on the same state, after which it is held; 0: never
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Effective values, typed; `provenance` says for each, by name, which level gave it and where that is written."""
 
-    resync_period: float = 0.0  # seconds; 0: no periodic check
-    resync_jitter: float = 0.1
-    resync_jitter_shape: JitterShape = JitterShape.SYMMETRIC
+    resync: Resync = Resync()
+    debounce: Debounce = Debounce()
+    assessing: Assessing = Assessing()
     on_drift: OnDrift = OnDrift.CORRECT
     on_drift_paths: Mapping[str, PathPolicy] = field(default_factory=dict)  # by pattern, the nearest level's first
-    debounce_checks: int = 1  # consecutive checks that must see a drift before it is corrected
-    debounce_time: float = 0.0  # seconds that a drift must last before it is corrected
     on_failed_verify: OnFailedVerify = OnFailedVerify.REPORT
     on_delete: OnDelete = OnDelete.DELETE
     on_immutable: OnImmutable = OnImmutable.BLOCK
@@ -81,9 +105,6 @@ class Settings:
     state_hash: bool = True
     reconcile_mode: ReconcileMode = ReconcileMode.GET_PUT
     pin_baseline: bool = False
-    assess: Assess = Assess.OFF
-    undo_below: float = 0.0  # a correction whose assessment scores less is taken back; 0: never
-    refuse_after: int = 0  # failures of a remediation on the same state, after which it is held; 0: never
     provenance: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -138,6 +159,7 @@ class Setting:
     provider_env: Mapping[str, str] = field(default_factory=dict)  # by provider: a variable that its users know
     joins: bool = False  # every level adds to it, instead of the nearest hiding the others
 
+    group: str = ""  # the field of Settings that holds it
     spelling: str = field(init=False)  # the name in YAML
     variable: str = field(init=False)  # the environment variable of this setting
 
@@ -150,6 +172,11 @@ class Setting:
     def option(self) -> str:
         """The command-line option of this setting."""
         return self.flag or f"--{self.name.replace('_', '-')}"
+
+    def value_in(self, settings: Settings) -> Any:  # noqa: ANN401 - each setting has its own type
+        """Return the value of this setting."""
+        holder = getattr(settings, self.group) if self.group else settings
+        return getattr(holder, self.name.removeprefix(f"{self.group}_"))
 
     def parse(self, value: Json) -> Any:  # noqa: ANN401 - each setting has its own type
         """Return a value as YAML has it; raise InputError if the setting cannot have it."""
@@ -200,8 +227,8 @@ def _boolean(name: str, doc: str) -> Setting:
     return Setting(name, doc, fields.BOOLEAN, _boolean_in, _show_boolean)
 
 
-def _choice(name: str, choices: type[StrEnum], doc: str) -> Setting:
-    return Setting(name, doc, fields.choice(choices))
+def _choice(name: str, choices: type[StrEnum], doc: str, group: str = "") -> Setting:
+    return Setting(name, doc, fields.choice(choices), group=group)
 
 
 REGISTRY: Final[tuple[Setting, ...]] = (
@@ -212,15 +239,20 @@ REGISTRY: Final[tuple[Setting, ...]] = (
         env="HOLDFAST_DEFAULT_RESYNC_PERIOD",
         flag="--default-resync-period",
         provider_env={"azure": "AZURE_SYNC_PERIOD"},
+        group="resync",
     ),
     Setting(
         "resync_jitter",
         "The fraction of the period by which a check is moved at random, so that not all come at once.",
         fields.FRACTION,
         _number_in,
+        group="resync",
     ),
     _choice(
-        "resync_jitter_shape", JitterShape, "Whether a check is moved to both sides of the period or only after it."
+        "resync_jitter_shape",
+        JitterShape,
+        "Whether a check is moved to both sides of the period or only after it.",
+        "resync",
     ),
     _choice(
         "on_drift",
@@ -240,8 +272,9 @@ REGISTRY: Final[tuple[Setting, ...]] = (
         "How many checks in a row must see a drift before it is corrected.",
         fields.COUNT,
         _count_in,
+        group="debounce",
     ),
-    _duration("debounce_time", "How long a drift must last before it is corrected."),
+    _duration("debounce_time", "How long a drift must last before it is corrected.", group="debounce"),
     _choice(
         "on_failed_verify",
         OnFailedVerify,
@@ -277,26 +310,26 @@ REGISTRY: Final[tuple[Setting, ...]] = (
         "Whether drift of an undeclared field, which a write of the declaration did not revert, is reverted by sending "
         "the value of the baseline.",
     ),
-    _choice("assess", Assess, "Which writes are assessed afterwards: off, corrections, or all writes."),
+    _choice("assess", Assess, "Which writes are assessed afterwards: off, corrections, or all writes.", "assessing"),
     Setting(
         "undo_below",
         "The score, from 0 to 1, below which an assessed correction is undone; 0 means never.",
         fields.FRACTION,
         _number_in,
+        group="assessing",
     ),
     Setting(
         "refuse_after",
         "After how many failures on the same state a remediation waits for approval; 0 means never.",
         fields.whole(0),
         _count_in,
+        group="assessing",
     ),
 )
 BY_NAME: Final = {setting.name: setting for setting in REGISTRY}
 BY_SPELLING: Final = {setting.spelling: setting for setting in REGISTRY}
 OPTIONS: Final = fields.plain({setting.spelling: setting.type for setting in REGISTRY})  # as people write them
-BUILT_IN: Final[Layer] = {
-    setting.name: Given(getattr(Settings(), setting.name), Level.BUILT_IN) for setting in REGISTRY
-}
+BUILT_IN: Final[Layer] = {setting.name: Given(setting.value_in(Settings()), Level.BUILT_IN) for setting in REGISTRY}
 
 
 WATCHING: Final[Layer] = {  # what a watch goes by where nobody says otherwise
@@ -393,7 +426,7 @@ def as_json(settings: Settings) -> Mapping[str, Json]:
 def _shown(settings: Settings) -> dict[str, Json]:
     return {
         setting.spelling: {
-            "value": setting.show(getattr(settings, setting.name)),
+            "value": setting.show(setting.value_in(settings)),
             "from": settings.provenance.get(setting.name, ""),
         }
         for setting in REGISTRY
@@ -401,14 +434,20 @@ def _shown(settings: Settings) -> dict[str, Json]:
 
 
 def _joined_settings(chain: Sequence[Layer]) -> Settings:
-    values: dict[str, Any] = {}
+    values: dict[str, dict[str, Any]] = {"": {}}
     provenance: dict[str, str] = {}
-    for name in BY_NAME:
-        given = next(each[name] for each in chain if name in each)
-        values[name], provenance[name] = given.value, str(given)
-        if BY_NAME[name].joins:
-            values[name] = _joined([each[name].value for each in chain if name in each])
-    return Settings(**values, provenance=provenance)
+    for name, setting in BY_NAME.items():
+        given = next(layer[name] for layer in chain if name in layer)
+        provenance[name] = str(given)
+        value = _joined([layer[name].value for layer in chain if name in layer]) if setting.joins else given.value
+        values.setdefault(setting.group, {})[name.removeprefix(f"{setting.group}_")] = value
+    return Settings(
+        Resync(**values["resync"]),
+        Debounce(**values["debounce"]),
+        Assessing(**values["assessing"]),
+        **values[""],
+        provenance=provenance,
+    )
 
 
 def _joined(values: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

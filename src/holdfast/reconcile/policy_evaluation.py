@@ -156,13 +156,13 @@ class PolicyEvaluator:
             return WriteHistory()
         drifted = [item.declaration.address for item in items]
         rules = self.rules.corrections.contention
-        held = rules.forgotten_after(max(item.settings.resync_period for item in items))
+        held = rules.forgotten_after(max(item.settings.resync.period for item in items))
         corrections: dict[Address, list[CorrectionRecord]] = {}
         for correction in await self.store.corrections(drifted, since=now - (rules.reverts + 1) * held):
             corrections.setdefault(correction.address, []).append(correction)
         tried: dict[Address, Sequence[PastAttempt]] = {}
         for item in items:
-            if item.settings.refuse_after:
+            if item.settings.assessing.refuse_after:
                 from holdfast.remediation import repository  # noqa: PLC0415 - only where policy asks what came of it
 
                 tried[item.declaration.address] = await repository.precedents(self.store, item.declaration.address)
@@ -239,7 +239,7 @@ class PolicyEvaluator:
             address for address in await self.store.addresses_with_status(Status.MISSING) if address not in seen
         ]
         settings = [checked.prepared.settings for checked in checks if checked.decision.action.is_write]
-        window = mass_drift.window(each.resync_period * (1 + each.resync_jitter) for each in settings)
+        window = mass_drift.window(each.resync.period * (1 + each.resync.jitter) for each in settings)
         return mass_drift.mass_drift(drifted, missing, sizes, guard, await self.store.reverts(now - window))
 
 

@@ -148,8 +148,8 @@ class ResolvedResource:
     @property
     def resync_seconds(self) -> float:
         """How long after a check the next one is due; where nobody says so, what a watch has made of that."""
-        if self.settings.resync_period > 0 or self.settings.is_resync_set or self.state is None:
-            return self.settings.resync_period
+        if self.settings.resync.period > 0 or self.settings.is_resync_set or self.state is None:
+            return self.settings.resync.period
         before = self.state.declared.options.get("resyncPeriod", {}).get("from", "")
         return self.state.schedule.resync_seconds if str(before).startswith(Level.BUILT_IN) else 0.0
 
@@ -157,7 +157,7 @@ class ResolvedResource:
     def is_left_alone(self) -> bool:
         """Whether nobody but a person looks at it: there are no periodic checks, and nothing of it was edited."""
         state = self.state
-        if state is None or self.settings.resync_period > 0 or not self.settings.is_resync_set:
+        if state is None or self.settings.resync.period > 0 or not self.settings.is_resync_set:
             return False
         is_settled = (
             state.observed.status not in (None, Status.PENDING) and state.schedule.requested == state.schedule.handled

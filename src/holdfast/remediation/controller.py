@@ -191,7 +191,7 @@ def is_wanted(record: RemediationRecord, item: ResolvedResource | str) -> bool:
     if isinstance(item, str) or state is None or state.score is None or record.source is not RemediationSource.OURS:
         return False
     is_change = record.workflow.action_type == Action.UPDATE.value
-    return is_change and state.reason is not EndReason.SPEC_DRIFT and state.score < item.settings.undo_below
+    return is_change and state.reason is not EndReason.SPEC_DRIFT and state.score < item.settings.assessing.undo_below
 
 
 async def undo(

@@ -105,7 +105,7 @@ class Announcer:
 
     async def refusal(self, item: ResolvedResource, action: str, seen: StateReading) -> str | None:
         """Say why policy would not let an action begin on a target in this state; None where it may."""
-        most, limits = item.settings.refuse_after, self.rules.refusal
+        most, limits = item.settings.assessing.refuse_after, self.rules.refusal
         if not isinstance(seen, StateHash) or (not most and limits is None):
             return None  # without knowing the state nothing is refused
         target = str(item.declaration.address)

@@ -35,7 +35,7 @@ def is_wanted(checked: CheckResult) -> bool:
     """Return True if policy wants this write assessed; of what was removed there is nothing left to look at."""
     if checked.decision.action is Action.DELETE:
         return False
-    wanted = checked.prepared.settings.assess
+    wanted = checked.prepared.settings.assessing.assess
     return wanted is Assess.WRITES or (
         wanted is Assess.CORRECTIONS and _write_reason(checked) is not WriteReason.INTENT
     )
