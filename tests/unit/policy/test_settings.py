@@ -73,11 +73,7 @@ def declaration(options=None, places=None, kind="Network", labels=None):
 def test_the_table_and_the_type_name_the_same_settings():
     values = {field.name: getattr(Settings(), field.name) for field in dataclasses.fields(Settings)}
     groups = {name: value for name, value in values.items() if dataclasses.is_dataclass(value)}
-    inside = [
-        (name, field.name)
-        for name, value in groups.items()
-        for field in dataclasses.fields(value)  # type: ignore[arg-type]
-    ]
+    inside = [(name, field.name) for name, value in groups.items() for field in dataclasses.fields(value)]
     plain = [("", name) for name in values if name not in groups and name != "provenance"]
     settings_ = [(setting.group, setting.name.removeprefix(f"{setting.group}_")) for setting in REGISTRY]
     assert sorted(inside + plain) == sorted(settings_)
