@@ -5,8 +5,7 @@ A provider subclasses `Reader` and `Writer`, describes its kinds with `Kind`, an
 
 from __future__ import annotations
 
-from holdfast.compare import profiles
-from holdfast.compare.profiles import Profile
+from holdfast.compare.profile import Profile
 from holdfast.errors import HoldfastError, InputError, Location
 from holdfast.model.attribution import LikelyActor
 from holdfast.model.confidence import Confidence
@@ -16,7 +15,6 @@ from holdfast.model.path import Path
 from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, ReadResult
 from holdfast.model.resource import Declaration
 from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, WriteResult
-from holdfast.providers.minimal_patch import desired_document
 from holdfast.providers.protocol import (
     Change,
     Connection,
@@ -97,6 +95,15 @@ __all__ = [
 ]
 
 
+def desired_document(change: Change) -> Json:
+    """Return the document that a change wants: the observed one, with the changed paths as declared."""
+    from holdfast.providers import minimal_patch
+
+    return minimal_patch.desired_document(change)
+
+
 def parse_profiles(text: str | bytes) -> tuple[Profile, ...]:
     """Return the profiles of a YAML text; raise ProfileError with the wrong line."""
+    from holdfast.compare import profiles
+
     return tuple(profiles.parse(text))

@@ -6,6 +6,7 @@ A child process serves a list and single items of 4 KB; only the CPU time of thi
 from __future__ import annotations
 
 import asyncio
+import gc
 import hashlib
 import json
 import random
@@ -26,7 +27,7 @@ import orjson
 # Run as a script, Python would look for siblings in this folder only.
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from holdfast.cli.run import tune_collector
+from holdfast.cli.run import GARBAGE
 from holdfast.compare import canonical, comparators
 from holdfast.manifests.secrets import Resolver
 from holdfast.model.address import Address
@@ -308,7 +309,7 @@ def _resident() -> int:
 
 def run() -> list[dict[str, object]]:
     """Start the server, measure, stop it."""
-    tune_collector()  # as every command does
+    gc.set_threshold(*GARBAGE)  # as every command does
     server = subprocess.Popen(
         [sys.executable, "-c", SERVER], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).resolve().parents[2]
     )

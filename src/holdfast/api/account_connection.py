@@ -7,12 +7,13 @@ another key in the same variable it is therefore another connection, not the sam
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 
 from holdfast.errors import DeployError, InputError
 from holdfast.manifests.project import ConnectionSpec, Project
 from holdfast.manifests.secrets import Resolver
 from holdfast.model.read_result import ReadFailure
+from holdfast.model.record import dataclass
 from holdfast.providers import registry
 from holdfast.providers.protocol import Connection, ReadFailed, SupportsAccount, SupportsDefaultConnection
 from holdfast.reconcile.rate_limit import RateLimits

@@ -7,7 +7,6 @@ first worker is done, or until its claim has expired because the worker was kill
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from holdfast.api import object_declarations, results
@@ -17,6 +16,7 @@ from holdfast.errors import DeployError
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
 from holdfast.model.read_result import ReadError, ReadFailure
+from holdfast.model.record import dataclass
 from holdfast.model.resource import Declaration
 from holdfast.model.verdict import Status
 from holdfast.reconcile.action_result import LEFT_TO_OTHERS, ActionOutcome, ActionResult

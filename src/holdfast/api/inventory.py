@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from holdfast.api import object_declarations
 from holdfast.errors import InputError
 from holdfast.model.address import Address
+from holdfast.model.record import dataclass
 from holdfast.model.verdict import Status
 from holdfast.schema import did_you_mean
 from holdfast.store.state import ResourceState

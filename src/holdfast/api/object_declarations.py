@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from holdfast.errors import InputError
 from holdfast.manifests.resources import GROUP, VERSION
 from holdfast.manifests.secrets import Secret, Unwatched
 from holdfast.model.address import Address
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.model.resource import Declaration, Import
 from holdfast.model.resource_spec import Outline, ResourceSpec, SpecContext
 from holdfast.policy import references

@@ -7,7 +7,6 @@ works. A change that the object declares and that was not made is an error.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from holdfast.errors import DeployError
@@ -15,6 +14,7 @@ from holdfast.model.address import Address
 from holdfast.model.attribution import LikelyActor
 from holdfast.model.decision import Action, Decision
 from holdfast.model.finding import ChangedBy
+from holdfast.model.record import dataclass
 from holdfast.model.verdict import Status, Verdict
 from holdfast.reconcile.action_result import ActionOutcome, ActionResult
 from holdfast.reconcile.check import CheckResult

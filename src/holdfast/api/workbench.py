@@ -6,7 +6,7 @@ import itertools
 import random
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import holdfast.store
@@ -17,6 +17,7 @@ from holdfast.manifests.project import Project
 from holdfast.manifests.secrets import Resolver
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
+from holdfast.model.record import dataclass
 from holdfast.model.resource import Declaration
 from holdfast.policy import dependency_graph, settings
 from holdfast.providers import registry
@@ -54,7 +55,8 @@ class Workbench:
     def engine(self) -> Engine:
         """The engine on the store of the project."""
         waived = waivers.load(self.project.waivers, self.clock.now())
-        rules = PolicyRules(self.project.corrections, waived, self.project.assessment_rules)
+        assessment = self.project.assessment.rules if self.project.assessment is not None else None
+        rules = PolicyRules(self.project.corrections, waived, assessment)
         return Engine(self.store, self.key, self.clock, self.random01, self.owner, rules, self.patience)
 
     def world(self) -> Connections:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.errors import HoldfastError, InputError, Location
 from holdfast.model.address import Address
+from holdfast.model.record import dataclass
 from holdfast.reconcile.connections import Connections, WritableConnections
 from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.remediation.controller import AssessmentController, Prepare

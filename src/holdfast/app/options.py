@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
+
+from holdfast.model.record import dataclass
 
 # project: the named manifests, else those beside the project file. named: only those that were named.
 # none: named manifests only say which project is meant.

@@ -9,28 +9,27 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from holdfast.app import selection, single_resource, undeclared
+from holdfast.app import selection, undeclared
 from holdfast.app.options import ProjectOptions, Reads
 from holdfast.app.report import ApplyReport, CheckReport
 from holdfast.app.sources.files import FileSource, find_config
 from holdfast.app.wiring import Engine
-from holdfast.compare import yaml_reader
 from holdfast.errors import InputError, StoreError
-from holdfast.manifests import file_discovery, loader, provider_validation, user_profiles, waivers
+from holdfast.manifests import file_discovery, loader, provider_validation, user_profiles
 from holdfast.manifests import project as project_files
 from holdfast.manifests.secrets import Resolver
 from holdfast.model.address import Address
+from holdfast.model.record import dataclass
 from holdfast.model.resource import Declaration
 from holdfast.policy import settings
 from holdfast.policy.dependency_graph import Graph
 from holdfast.providers import registry
 from holdfast.providers.protocol import Connection
-from holdfast.reconcile import unchecked
 from holdfast.reconcile.check import Checker, check_resources
 from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.connections import Connections, WritableConnections
@@ -44,6 +43,7 @@ from holdfast.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
     from holdfast.app.plan import Plan
+    from holdfast.policy.waivers import Waiver
     from holdfast.reconcile.apply import Applier, Progress
     from holdfast.reconcile.report import RunReport
     from holdfast.reconcile.undo import CorrectionUndo, Undone
@@ -102,9 +102,10 @@ class Project:
         connections, limits = {}, {}
         for name in self.opened_connections or declared or set(self.config.connections):
             spec = self.config.connections[name]
-            clear = {key: str(secret.reveal()) for key, secret in spec.fetch_secrets(self.secrets).items()}
+            fetched = spec.fetch_secrets(self.secrets) if spec.secrets else {}
+            clear = {key: str(secret.reveal()) for key, secret in fetched.items()}
             connections[name] = Connection(name, spec.provider, spec.settings, clear, spec.base_dir)
-            limits[name] = _limits(spec)
+            limits[name] = _limits(spec) if spec.limits != NO_LIMITS else RateLimits()
         providers = {spec.provider: registry.get(spec.provider) for spec in connections.values()}
         return connections, providers, limits, self.clock, self.known_secrets
 
@@ -134,14 +135,19 @@ class Project:
     async def run_check(self, progress: Progress | None = None, *, record: bool = True) -> RunReport:
         """Run a check that shows its progress. Without `record` nothing is written to the store."""
         async with self.connections() as connections:
-            project = await self._with_scanned_templates(connections)
-            resolver, checker = project.resolver(connections), project.checker(connections)
+            project = self
+            if self.templates:  # resources that they select and the store does not know are checked first
+                from holdfast.app import template_groups
+
+                project = await template_groups.survey(self, connections)
+            resolver = self.engine.resolver(connections, project.resources, self.secrets_for, retries=self.retries)
+            checker = self.engine.checker(connections)
             report = await check_resources(
                 resolver, checker, project.selected, progress, record=record, attribute=record
             )
-        report.groups = list(project.selected_groups())
+        report.groups = list(project.selected_groups()) if project.groups else []
         report.undeclared = list(self.undeclared)
-        if record:
+        if record and self.undeclared:
             await self._record_undeclared()
         return report
 
@@ -202,6 +208,8 @@ class Project:
 
     async def undo(self, correction: str, *, who: str, why: str = "") -> Undone:
         """Restore the values from before a correction; raise InputError if they changed since."""
+        from holdfast.app import single_resource
+
         recorded = await self.store.correction(correction)
         if recorded is None:
             raise InputError(f"there is no correction {correction}")
@@ -227,6 +235,8 @@ class Project:
 
     async def _record_undeclared(self) -> None:
         if self.undeclared:
+            from holdfast.reconcile import unchecked
+
             addresses = [state.address for state in self.undeclared]
             await unchecked.no_longer_declared(self.store, addresses, self.clock.now())
 
@@ -235,19 +245,23 @@ class Project:
         selected = set(self.selected)
         return (group for group in self.groups if not group.children or selected & group.children.keys())
 
-    async def _with_scanned_templates(self, connections: Connections) -> Project:
-        """Return the project after a check of resources that templates select and the store does not know."""
-        if not self.templates:
-            return self
-        from holdfast.app import template_groups
 
-        return await template_groups.survey(self, connections)
+NO_LIMITS: Final = project_files.ConnectionLimits()
 
 
 def _limits(spec: project_files.ConnectionSpec) -> RateLimits:
     names = ("concurrency", "reads_per_second", "writes_per_second", "deletes_per_second")
     given = {name: value for name in names if (value := getattr(spec.limits, name)) is not None}
     return replace(RateLimits(), **given)
+
+
+def _policy_rules(config: project_files.Project, now: float) -> PolicyRules:
+    waived: tuple[Waiver, ...] = ()
+    if any(file.exists() for file in config.waivers):
+        from holdfast.manifests import waivers
+
+        waived = waivers.load(config.waivers, now)
+    return PolicyRules(config.corrections, waived, config.assessment.rules if config.assessment is not None else None)
 
 
 def require_store(path: Path) -> None:
@@ -305,9 +319,7 @@ async def open_project(
     store = await SqliteStore.open(path)
     try:
         engine = Engine(store, fingerprint_key.key_in(path.parent))
-        rules = PolicyRules(
-            config.corrections, waivers.load(config.waivers, engine.clock.now()), config.assessment_rules
-        )
+        rules = _policy_rules(config, engine.clock.now())
         project = await _declared(
             Project(
                 options,
@@ -346,11 +358,14 @@ async def _declared(project: Project, manifests: loader.Manifests, files: Sequen
     missed: list[ResourceState] = []
     if files:
         declared = {declaration.address for declaration in manifests.declarations}
-        reach = undeclared.reach_of(files, project.config, path)
-        async for state in project.store.all_states():
+        others = []
+        async for state in project.engine.store.all_states():
             known.append(state.address)
-            if undeclared.is_missed(state, declared, groups, reach):
-                missed.append(state)
+            if state.address not in declared:
+                others.append(state)
+        if others:
+            reach = undeclared.reach_of(files, project.config, path)
+            missed = [state for state in others if undeclared.is_missed(state, declared, groups, reach)]
     resources = resources_of(manifests, known, project.options)
     return replace(
         project,
@@ -387,6 +402,8 @@ def _located(error: InputError, config: project_files.Project) -> InputError:
     """Add the line of the project file to an error that a provider raises about a connection."""
     if config.file is None:
         return error
+    from holdfast.compare import yaml_reader
+
     documents = yaml_reader.documents(Path(config.file).read_bytes(), str(config.file))
     return registry.located(error, documents[0], str(config.file))
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from holdfast.model.record import dataclass
 from holdfast.model.verdict import Status
 
 if TYPE_CHECKING:

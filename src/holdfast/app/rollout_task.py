@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.app import template_groups
 from holdfast.errors import HoldfastError
+from holdfast.model.record import dataclass
 from holdfast.reconcile.connections import WritableConnections
 from holdfast.reconcile.report import RunReport
 from holdfast.rollouts import serialization

@@ -15,7 +15,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final, Protocol
 
 from holdfast.app import notifications, selection, single_resource, template_groups
@@ -28,6 +28,7 @@ from holdfast.app.sources.files import FileSource
 from holdfast.errors import HoldfastError
 from holdfast.manifests import loader
 from holdfast.model.address import Address
+from holdfast.model.record import dataclass
 from holdfast.notify.deliver import Notifier
 from holdfast.policy.strategies import Strategy
 from holdfast.reconcile import unchecked, worker_identity

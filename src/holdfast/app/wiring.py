@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from holdfast.compare import comparators
 from holdfast.manifests.secrets import Resolver
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.model.resource import Declaration
-from holdfast.reconcile import worker_identity
 from holdfast.reconcile.check import Checker
 from holdfast.reconcile.clock import Clock, SystemClock
 from holdfast.reconcile.connections import Connections
@@ -41,9 +41,16 @@ class Engine:
     key: bytes = field(repr=False)  # of the fingerprints of secrets
     clock: Clock = field(default_factory=SystemClock)
     random01: Callable[[], float] = random.random
-    owner: str = field(default_factory=lambda: worker_identity.name())  # noqa: PLW0108 - looked up when it is called
+    owner: str = ""  # of the claims that its writers take; empty: this process
     rules: PolicyRules = field(default_factory=PolicyRules)
     retry: RetryPolicy = field(default_factory=RetryPolicy)
+
+    @property
+    def claimant(self) -> str:
+        """The owner of the claims that writers take."""
+        from holdfast.reconcile import worker_identity
+
+        return self.owner or worker_identity.name()
 
     def fingerprint(self, value: Json) -> str:
         """Return the keyed fingerprint of a secret."""
@@ -77,4 +84,4 @@ class Engine:
     def _writer(self, connections: WritableConnections, checker: Checker) -> ResourceWriter:
         from holdfast.reconcile.write import ResourceWriter
 
-        return ResourceWriter(self.store, connections, checker, self.clock, self.random01, self.owner, self.retry)
+        return ResourceWriter(self.store, connections, checker, self.clock, self.random01, self.claimant, self.retry)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeVar
@@ -21,7 +20,7 @@ from holdfast.model.json import Json
 
 Style = Any  # what click.style takes
 # Stands for the escape character of our own styles until a line is printed; nobody outside can guess it.
-_ESC: Final = f"\0{secrets.token_hex(8)}"
+_ESC: Final = f"\0{os.urandom(8).hex()}"
 _STYLE: Final = re.compile(f"{_ESC}\\[[0-9;]*m")
 Function = TypeVar("Function", bound=Callable[..., Any])
 

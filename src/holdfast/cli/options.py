@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
-import socket
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
@@ -94,6 +92,9 @@ def options_of(arguments: dict[str, Any]) -> ProjectOptions:
 
 def person() -> str:
     """Return the user and the machine that run the command."""
+    import getpass
+    import socket
+
     try:
         name = getpass.getuser()
     except (KeyError, OSError):

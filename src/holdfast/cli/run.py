@@ -20,12 +20,8 @@ from holdfast.cli import stdout, terminal_escape
 from holdfast.cli.options import options_of
 from holdfast.reconcile.known_secrets import KnownSecrets
 
+GARBAGE: Final = (100_000, 50, 100)  # a run makes many objects and few cycles, and a full collection walks them all
 GRACE_SECONDS: Final = 30.0  # for in-flight writes, after the first interrupt
-
-
-def tune_collector() -> None:
-    """Make garbage collections rare: a run makes many objects and few cycles, and a full collection walks them all."""
-    gc.set_threshold(100_000, 50, 100)
 
 
 @asynccontextmanager
@@ -42,7 +38,7 @@ async def open_project(
 
 def run(main: Callable[[asyncio.Event], Awaitable[int]]) -> int:
     """Run a command. The first interrupt lets it finish in-flight writes, the second stops it at once."""
-    tune_collector()
+    gc.set_threshold(*GARBAGE)
     try:
         import uvloop
     except ImportError:

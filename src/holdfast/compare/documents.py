@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
 from holdfast.compare import diff, profiles, verdict_rules
+from holdfast.compare.profile import Profile
 from holdfast.errors import InputError, Location
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found
+from holdfast.model.record import dataclass
 from holdfast.model.verdict import Verdict
 
 
@@ -36,7 +37,7 @@ def compare(
     return Comparison(tuple(verdict.findings), verdict)
 
 
-def _profiles(file: str | PathLike[str] | None) -> list[profiles.Profile]:
+def _profiles(file: str | PathLike[str] | None) -> list[Profile]:
     if file is None:
         return []
     try:

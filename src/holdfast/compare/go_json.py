@@ -59,22 +59,22 @@ _LITERALS: Final[dict[str, Json]] = {"true": True, "false": False, "null": None}
 _SHORT_ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _NUMBER_HINT = "numbers are decimal, without leading zeros, with digits around the point"
 _HINTS = (
-    (re.compile("\ufeff"), "save the file without a byte order mark"),
-    (re.compile("\ufffd"), "the text may not be UTF-8"),
-    (re.compile(r"/[/*]|#"), "JSON has no comments"),
-    (re.compile(r"(?<=[0-9])[0-9.eExX]"), _NUMBER_HINT),
+    ("\ufeff", "save the file without a byte order mark"),
+    ("\ufffd", "the text may not be UTF-8"),
+    (r"/[/*]|#", "JSON has no comments"),
+    (r"(?<=[0-9])[0-9.eExX]", _NUMBER_HINT),
 )
 _VALUE_HINTS = (
     *_HINTS,
-    (re.compile(r"[\]},]"), "a comma stands only between two elements"),
-    (re.compile("'"), "strings stand in double quotes"),
-    (re.compile(r"[-+]?(?:NaN|Inf)", re.IGNORECASE), "JSON has no NaN and no Infinity"),
-    (re.compile("true|false|null", re.IGNORECASE), "true, false and null are written in lower case"),
-    (re.compile("None|undefined"), "the empty value is written null"),
-    (re.compile(r"[-+.]"), _NUMBER_HINT),
-    (re.compile(r"\w"), "strings stand in double quotes; the only words are true, false and null"),
+    (r"[\]},]", "a comma stands only between two elements"),
+    ("'", "strings stand in double quotes"),
+    (r"(?i:[-+]?(?:NaN|Inf))", "JSON has no NaN and no Infinity"),
+    ("(?i:true|false|null)", "true, false and null are written in lower case"),
+    ("None|undefined", "the empty value is written null"),
+    (r"[-+.]", _NUMBER_HINT),
+    (r"\w", "strings stand in double quotes; the only words are true, false and null"),
 )
-_Hints = tuple[tuple[re.Pattern[str], str], ...]
+_Hints = tuple[tuple[str, str], ...]  # patterns are compiled for a message only
 
 
 def loads(text: str | bytes, numbers: Numbers = "float64") -> Json:
@@ -264,7 +264,9 @@ class _Reader:
         else:
             character = self.text[position]
             found = f"found {character!r}" if character.isascii() else f"found U+{ord(character):04X}"
-            found += next((f" ({hint})" for pattern, hint in hints if pattern.match(self.text, position)), "")
+            found += next(
+                (f" ({hint})" for pattern, hint in hints if re.compile(pattern).match(self.text, position)), ""
+            )
         self.fail(f"expected {expected}, {found}", position)
 
     def fail(self, message: str, position: int) -> NoReturn:

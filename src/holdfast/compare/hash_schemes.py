@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
@@ -20,6 +19,7 @@ from holdfast.compat.karpenter import hashstructure
 from holdfast.compat.kubernaut import fingerprint
 from holdfast.errors import SchemeError, UnhashableError
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 
 _STAMP = re.compile(r"([a-z0-9][a-z0-9.-]*/[1-9][0-9]*):([a-z0-9-]+:[0-9a-f]+)")
 _ID = re.compile(r"[a-z0-9][a-z0-9.-]*/[1-9][0-9]*")

@@ -20,7 +20,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
 from holdfast.compare import apply_patch, diff, normalize, paths
@@ -31,6 +31,7 @@ from holdfast.model.confidence import Confidence
 from holdfast.model.finding import ChangedBy, Difference, Finding, FindingClass, Op
 from holdfast.model.json import Json
 from holdfast.model.path import Path, Selector, Step
+from holdfast.model.record import dataclass
 
 SOFT_LIMIT_BYTES = 8 * 1024  # one value larger than this is kept as a digest
 HARD_LIMIT_BYTES = 256 * 1024  # a set larger than this has its largest values digested until it fits

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from holdfast.compare import canonical, element_identity
 from holdfast.compare.comparators.base import canonical_text
@@ -18,19 +17,12 @@ from holdfast.compare.emptiness import is_void
 from holdfast.compare.rule_tree import Node
 from holdfast.compare.rules import ListKind
 from holdfast.errors import UnhashableError
+from holdfast.model.finding import Digest
 from holdfast.model.json import Json
 
+__all__ = ["LEVELS", "Digest", "digest", "digests", "normalise", "stands_for"]
+
 LEVELS = 100  # what is nested deeper is taken as it stands, so that no document can exhaust the stack
-
-
-@dataclass(frozen=True, slots=True)
-class Digest:
-    """Stands for a subtree whose value was not kept."""
-
-    text: str
-
-    def __repr__(self) -> str:
-        return f"Digest({self.text})"
 
 
 def digest(node: Node, value: Json) -> Digest:

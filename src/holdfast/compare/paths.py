@@ -12,7 +12,6 @@ inside brackets `~4` for ], `~5` for a comma, `~6` for =.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from typing import Final
@@ -21,6 +20,7 @@ from holdfast.errors import PathError
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.path import Path, Pointer, Selector, Step
+from holdfast.model.record import dataclass
 
 
 class Wildcard(Enum):

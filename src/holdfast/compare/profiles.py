@@ -27,47 +27,22 @@ ones, a kind's before the general; the first rule that speaks about an aspect of
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from holdfast.compare import comparators, paths, yaml_reader
 from holdfast.compare.comparators import Comparator
+from holdfast.compare.profile import Profile, ProfileRules, load
 from holdfast.compare.rule_tree import RuleTree
 from holdfast.compare.rules import FieldClass, ListKind, ListRule, MapRule, Presence, Rule, RuleCondition
 from holdfast.errors import InputError
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.schema import fields
 from holdfast.schema.document import Document, Place
 from holdfast.schema.fields import Type
-
-
-@dataclass(frozen=True, slots=True)
-class Profile:
-    """The rules for the kinds it applies to; `name@version` is what a stored decision remembers."""
-
-    name: str
-    version: int
-    provider: str = "*"
-    kinds: tuple[str, ...] = ("*",)
-    rules: tuple[Rule, ...] = ()
-    presence: Presence | None = None
-    keys: Comparator | None = None
-    is_schema: bool = False  # published by the service, so that no guess is needed
-    raw: Json = field(default=None, compare=False, repr=False)  # as written, so that it can be kept and read again
-
-    @property
-    def id(self) -> str:
-        """Name and version, as written into decisions."""
-        return f"{self.name}@{self.version}"
-
-    def applies_to(self, provider: str, kind: str) -> bool:
-        """Return True if this profile applies to a kind."""
-        if self.provider not in ("*", provider):
-            return False
-        return any(fnmatch.fnmatchcase(kind.lower(), glob.lower()) for glob in self.kinds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +88,9 @@ def stack(profiles: Iterable[Profile], schema: Sequence[Rule] | None = None) -> 
     shipped = (rule for profile in chosen for rule in profile.rules)
     is_known = schema is not None or any(profile.is_schema for profile in chosen)
     rules = (*(schema or ()), *(rule for rule in shipped if not (is_known and rule.guess)))
-    presence = next((profile.presence for profile in chosen if profile.presence is not None), Presence.EMPTY)
-    keys = next((profile.keys for profile in chosen if profile.keys is not None), None)
+    contents = [profile.content for profile in chosen]
+    presence = next((content.presence for content in contents if content.presence is not None), Presence.EMPTY)
+    keys = next((content.keys for content in contents if content.keys is not None), None)
     if keys is not None:
         rules = (*rules, Rule(paths.parse_pattern("/**"), map_rule=MapRule(keys), source="profile defaults"))
     return RuleSet(tuple(profile.id for profile in chosen), rules, presence, keys)
@@ -133,19 +109,9 @@ def build(raw: Json) -> Profile:
 
 def _read(document: Document) -> Profile:
     given = fields.read(SCHEMA, document)
-    name, version = given["profile"], given["version"]
-    applies, defaults = given.get("applies", {}), given.get("defaults", {})
-    return Profile(
-        name,
-        version,
-        applies.get("provider", "*"),
-        applies.get("kinds", ("*",)),
-        tuple(Rule(**rule, source=f"{name}@{version}") for rule in given.get("rules", ())),
-        defaults.get("presence"),
-        defaults.get("keys"),
-        given.get("is_schema", False),
-        document.value,
-    )
+    source, defaults = f"{given['profile']}@{given['version']}", given.get("defaults", {})
+    rules = tuple(Rule(**rule, source=source) for rule in given.get("rules", ()))
+    return load(document.value, ProfileRules(rules, defaults.get("presence"), defaults.get("keys")))
 
 
 # --- the schema

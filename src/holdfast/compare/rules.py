@@ -5,13 +5,13 @@ A rule is data. `compare.profiles` parses rules; `compare.rule_tree` finds them 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from holdfast.compare.comparators import Comparator
 from holdfast.compare.paths import Pattern
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 
 
 class FieldClass(StrEnum):

@@ -90,7 +90,7 @@ def counted(findings: Sequence[Finding]) -> list[Finding]:
 
 def has_moved(desired: Json, applied: Json, rules: RuleTree) -> bool:
     """Return True if the declaration differs from what was applied."""
-    from holdfast.compare import diff  # noqa: PLC0415 - a resource that did not change is not compared
+    from holdfast.compare import diff  # noqa: PLC0415
 
     return applied is not ABSENT and bool(diff.differences(desired, applied, rules))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 import yaml
@@ -16,6 +16,7 @@ import yaml
 from holdfast.errors import DocumentError, Location
 from holdfast.model.json import Json
 from holdfast.model.path import Pointer
+from holdfast.model.record import dataclass
 
 MAX_VALUES: Final = 2_000_000  # after aliases are expanded; far above any real document, far below memory
 MAX_DEPTH: Final = 200  # each level costs a stack frame

@@ -22,12 +22,12 @@ from __future__ import annotations
 import datetime as dt
 import re
 import zoneinfo
-from dataclasses import dataclass
 from typing import Any, Final
 
 from holdfast.errors import InputError
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.policy import durations, time_parsing
 from holdfast.policy.budgets import DESTRUCTIVE, BudgetRule, Each, Percent
 from holdfast.policy.contention_rules import ContentionRules

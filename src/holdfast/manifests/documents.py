@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from holdfast.compare import go_json, yaml_reader
+from holdfast.compare import go_json
 from holdfast.errors import DocumentError, InputError, Location
 from holdfast.manifests.edit import json_places
 from holdfast.model.json import Json
@@ -38,6 +38,8 @@ def looks_like_json(data: bytes) -> bool:
 
 
 def _yaml(data: bytes, file: str) -> list[Document]:
+    from holdfast.compare import yaml_reader  # noqa: PLC0415
+
     return [
         Document(go_json.round_integers(found.value, "int64"), file, found.line, found.places)
         for found in yaml_reader.documents(data, file)

@@ -11,11 +11,11 @@ import glob
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
 from holdfast.errors import InputError, Location
+from holdfast.model.record import dataclass
 
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 PROJECT_FILE: Final = "holdfast.yaml"

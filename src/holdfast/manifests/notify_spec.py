@@ -13,7 +13,7 @@ secret itself, so it may be a reference, and no message shows it.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
@@ -30,6 +30,7 @@ from holdfast.manifests.secrets import (
     Reference,
 )
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.policy import durations
 from holdfast.schema import fields
 from holdfast.schema.document import Place

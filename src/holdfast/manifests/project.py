@@ -24,25 +24,25 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from holdfast.compare import yaml_reader
 from holdfast.errors import InputError, Location
-from holdfast.manifests import correction_spec, file_discovery, notify_spec
+from holdfast.manifests import file_discovery
 from holdfast.manifests.secrets import SECRET, FromEnvironment, FromFile, Reference, Resolver, Secret
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.policy import settings, source_location
-from holdfast.policy.budgets import Percent
-from holdfast.policy.correction_limits import CorrectionRules
 from holdfast.policy.settings import Assess, Given, Layer, Level
 from holdfast.schema import did_you_mean, fields
 from holdfast.schema.document import Document, Place, raise_all
 from holdfast.schema.fields import Type, shown
 
 if TYPE_CHECKING:
-    from holdfast.remediation.core.rules import AssessmentRules
+    from holdfast.manifests.notify_spec import Sink, ToWebhook
+    from holdfast.policy.budgets import Percent
+    from holdfast.policy.correction_limits import CorrectionRules
     from holdfast.remediation.manifest import Assessment
 
 FILE: Final = file_discovery.PROJECT_FILE
@@ -102,9 +102,9 @@ class Project:
     defaults: Layer = field(default_factory=dict)
     default_connection: str | None = None
     warnings: tuple[InputError, ...] = ()
-    corrections: CorrectionRules = field(default_factory=CorrectionRules)
+    corrections: CorrectionRules | None = None  # None: the file has no such section
     waivers: tuple[Path, ...] = ()  # files; the usual one need not exist
-    notify: tuple[notify_spec.Sink, ...] = ()
+    notify: tuple[Sink, ...] = ()
     assessment: Assessment | None = None  # None: the file has no such section
     allowed_code: tuple[str, ...] = ()  # entry points that rules may compare with
     rollouts_at_once: int | Percent | None = None  # slots at work over all templates; None: as many as each allows
@@ -115,7 +115,11 @@ class Project:
         They are known before anything is read, so that they are recognised wherever they turn up.
         """
         references = [each for spec in self.connections.values() for each in spec.secrets.values()]
-        hooks = [sink.target for sink in self.notify if isinstance(sink.target, notify_spec.ToWebhook)]
+        hooks: list[ToWebhook] = []
+        if self.notify:
+            from holdfast.manifests import notify_spec  # noqa: PLC0415
+
+            hooks = [sink.target for sink in self.notify if isinstance(sink.target, notify_spec.ToWebhook)]
         section = self.assessment
         servers = [each for each in (section.prometheus, section.alertmanager) if each is not None] if section else []
         for reference in (
@@ -126,15 +130,6 @@ class Project:
             if isinstance(reference, FromEnvironment | FromFile):
                 with contextlib.suppress(InputError):
                     yield resolver.fetch(reference).reveal()
-
-    @property
-    def assessment_rules(self) -> AssessmentRules:
-        """The rules of assessments, the defaults without a section."""
-        if self.assessment is not None:
-            return self.assessment.rules
-        from holdfast.remediation.core import rules  # noqa: PLC0415 - imported only where assessments are used
-
-        return rules.AssessmentRules()
 
     def with_local(self, folder: Path) -> Project:
         """Return the project with the connection `local` to the files in a folder, unless it has one of that name."""
@@ -200,6 +195,8 @@ def _shown_path(path: Path, cwd: Path) -> str:
 
 def parse(data: bytes, path: Path, name: str, providers: Collection[str] | None = None) -> Project:
     """Return the project that the text of a project file declares."""
+    from holdfast.compare import yaml_reader  # noqa: PLC0415
+
     documents = yaml_reader.documents(data, name)
     if len(documents) > 1:
         raise InputError("a project file is one document; join them", Location(name, documents[1].line))
@@ -226,7 +223,7 @@ def parse(data: bytes, path: Path, name: str, providers: Collection[str] | None 
         defaults.layer,
         defaults.connection,
         tuple(_secrets_in_clear(connections, at)),
-        given.get("corrections", CorrectionRules()),
+        given.get("corrections"),
         given.get("waivers") or (folder / WAIVERS,),
         given.get("notify", ()),
         given.get("assessment"),
@@ -279,10 +276,28 @@ def _defaults(given: dict[str, Any], at: Place) -> _Defaults:
     return _Defaults(given.pop("connection", None), settings.written_layer(given, at, Level.PROJECT))
 
 
+def _corrections() -> Type[CorrectionRules]:
+    from holdfast.manifests import correction_spec  # noqa: PLC0415
+
+    return correction_spec.SECTION
+
+
+def _notify() -> Type[tuple[Sink, ...]]:
+    from holdfast.manifests import notify_spec  # noqa: PLC0415
+
+    return notify_spec.SECTION
+
+
 def _assessment() -> Type[Assessment]:
     from holdfast.remediation import manifest  # noqa: PLC0415 - imported only for projects with the section
 
     return manifest.SECTION
+
+
+def _some() -> Type[int | Percent]:
+    from holdfast.manifests import correction_spec  # noqa: PLC0415
+
+    return correction_spec.SOME
 
 
 CONNECTION: Final = fields.plain(
@@ -309,12 +324,12 @@ SCHEMA: Final = fields.plain(
         "defaults": fields.plain({"connection": fields.STRING, **settings.OPTIONS.table}).then_at(_defaults),
         "waivers": _beside("file", Path.is_file),
         "allowedCode": fields.STRINGS,
-        "corrections": correction_spec.SECTION,
-        "notify": notify_spec.SECTION,
+        "corrections": fields.lazy(_corrections),
+        "notify": fields.lazy(_notify),
         "assessment": fields.lazy(_assessment),
         "rollouts": fields.record(
             lambda at_once=None: at_once,
-            {"atOnce": correction_spec.SOME},
+            {"atOnce": fields.lazy(_some)},
         ),
     },
 )

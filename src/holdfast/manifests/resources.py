@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ from holdfast.manifests.project import ConnectionSpec
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.path import Pointer
+from holdfast.model.record import dataclass
 from holdfast.model.resource import Declaration, Import, ManagementPolicy
 from holdfast.policy import dependency_graph, settings
 from holdfast.providers import registry

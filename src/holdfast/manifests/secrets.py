@@ -13,7 +13,7 @@ from __future__ import annotations
 import hmac
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Final, NoReturn, assert_never
 
@@ -22,6 +22,7 @@ from holdfast.compare.comparators.base import canonical_text
 from holdfast.errors import InputError, Location
 from holdfast.model.json import Json
 from holdfast.model.path import Pointer
+from holdfast.model.record import dataclass
 from holdfast.schema import did_you_mean, fields
 from holdfast.schema.document import Place
 from holdfast.schema.fields import Type

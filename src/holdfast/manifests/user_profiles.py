@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.compare import comparators, profiles
-from holdfast.compare.profiles import Profile
+from holdfast.compare import comparators
+from holdfast.compare.profile import Profile
 from holdfast.errors import InputError
 from holdfast.manifests.project import Project
 
@@ -14,6 +14,10 @@ def load(project: Project) -> list[Profile]:
     From here on rules may name the code that the project allows, whether they are read here or come from the store.
     """
     comparators.allow_code(project.allowed_code)
+    if not project.profiles:
+        return []
+    from holdfast.compare import profiles  # noqa: PLC0415
+
     found: list[Profile] = []
     for folder in project.profiles:
         files = sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")]) if folder.is_dir() else [folder]

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, TypeVar
 
 from holdfast.metrics import definitions, governance, resources
 from holdfast.metrics.families import Family, Samples
+from holdfast.model.record import dataclass
 from holdfast.rollouts.core.templates import Template
 from holdfast.rollouts.metrics import RolloutSamples
 from holdfast.store.governance import Pause

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from holdfast.model.confidence import Confidence
+from holdfast.model.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

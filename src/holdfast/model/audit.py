@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from holdfast.model.record import dataclass
 
 _TEXT = re.compile(r"([0-9]{1,18}):(sha256:[0-9a-f]{64})")
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
+
+from holdfast.model.record import dataclass
 
 
 class ConditionType(StrEnum):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from holdfast.model.record import dataclass
 
 
 class Action(StrEnum):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.path import Path, Pointer
+from holdfast.model.record import dataclass
 
 
 class Op(StrEnum):
@@ -41,6 +41,16 @@ class ChangedBy(StrEnum):
     LIVE = "live"
     BOTH = "both"
     UNKNOWN = "unknown"  # no baseline: declaration and live state differ
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """Stands for a subtree whose value was not kept."""
+
+    text: str
+
+    def __repr__(self) -> str:
+        return f"Digest({self.text})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ that the path survives reordering. `compare.paths` writes, parses and matches pa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from holdfast.model.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ resource as in sync, or recreate a healthy one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 
 
 class ReadError(StrEnum):

@@ -7,10 +7,11 @@ declarations.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar, Protocol, Self, runtime_checkable
 
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from holdfast.model.finding import Finding
+from holdfast.model.record import dataclass
 
 
 class Status(StrEnum):

@@ -6,10 +6,11 @@ Values, not exceptions, because each kind has its own next step and one place in
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

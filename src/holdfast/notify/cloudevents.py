@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Final
@@ -11,6 +10,7 @@ from typing import Final
 import orjson
 
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 
 CONTENT_TYPE: Final = "application/cloudevents+json; charset=utf-8"
 

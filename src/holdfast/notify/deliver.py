@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +21,7 @@ from holdfast.errors import HoldfastError
 from holdfast.manifests.notify_spec import Sink
 from holdfast.model.address import Address
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.model.verdict import Status
 from holdfast.notify import rules, sinks
 from holdfast.notify.cloudevents import CloudEvent, Type

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from holdfast.compare import paths
@@ -19,6 +19,7 @@ from holdfast.model.address import Address
 from holdfast.model.decision import Action
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.model.verdict import Status
 from holdfast.notify.cloudevents import CloudEvent, Type
 from holdfast.policy import source_location

@@ -11,7 +11,7 @@ import contextlib
 import os
 import signal
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -20,6 +20,7 @@ import orjson
 from holdfast.manifests import notify_spec
 from holdfast.manifests.notify_spec import ToCommand, ToFile, ToWebhook
 from holdfast.manifests.secrets import Resolver
+from holdfast.model.record import dataclass
 from holdfast.notify.cloudevents import CloudEvent, rfc3339
 from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.retry import RetryPolicy

@@ -10,7 +10,7 @@ import base64
 import binascii
 import hashlib
 import hmac
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 import aiohttp
@@ -20,6 +20,7 @@ from holdfast.errors import InputError
 from holdfast.manifests import notify_spec
 from holdfast.manifests.notify_spec import ToWebhook
 from holdfast.manifests.secrets import Reference
+from holdfast.model.record import dataclass
 from holdfast.notify.cloudevents import CONTENT_TYPE, CloudEvent
 from holdfast.notify.sinks import SinkContext, Undelivered
 

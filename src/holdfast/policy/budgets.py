@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from typing import Final
@@ -17,6 +16,7 @@ from typing import Final
 from holdfast.model.address import Address
 from holdfast.model.budget_charge import BudgetCharge
 from holdfast.model.decision import Action
+from holdfast.model.record import dataclass
 from holdfast.policy import durations, write_reasons
 from holdfast.policy.write_reasons import CORRECTIONS, EVERY, WriteReason
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
@@ -17,6 +16,7 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.confidence import Confidence
 from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.policy import write_history
 from holdfast.policy.write_history import Correction, Write
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from holdfast.compare import element_identity, paths
@@ -19,6 +18,7 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.finding import ChangedBy
 from holdfast.model.json import Json
 from holdfast.model.path import Selector, Step
+from holdfast.model.record import dataclass
 from holdfast.model.verdict import Status, Verdict
 from holdfast.policy import durations, write_history
 from holdfast.policy.decide import WHOLE

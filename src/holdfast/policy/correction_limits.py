@@ -5,8 +5,9 @@ By default there are no budgets and no windows, but the mass-drift guard and the
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from holdfast.model.record import dataclass
 from holdfast.policy.budgets import BudgetRule
 from holdfast.policy.contention_rules import ContentionRules
 from holdfast.policy.mass_drift import MassDriftGuard

@@ -8,7 +8,7 @@ approval. Limits of the whole fleet (budgets, mass drift) are applied to these d
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from typing import Final
 
@@ -17,6 +17,7 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Action, Decision, Reason
 from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.path import Path
+from holdfast.model.record import dataclass
 from holdfast.model.resource import ManagementPolicy, OnDelete, OnDrift, Origin
 from holdfast.model.verdict import Status, Verdict
 

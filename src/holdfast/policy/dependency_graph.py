@@ -7,11 +7,12 @@ declarations only, never on the order of files.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from holdfast.errors import InputError, Location
 from holdfast.model.address import Address
+from holdfast.model.record import dataclass
 from holdfast.model.resource import Declaration
 from holdfast.policy import references as refs
 from holdfast.policy import source_location

@@ -24,9 +24,9 @@ _SECONDS: Final = {
     "ms": Decimal("0.001"),
 }
 _NUMBER = r"[0-9]{1,15}(?:\.[0-9]{1,30})?"
-_TEXT = re.compile("".join(rf"(?:(?P<{unit}>{_NUMBER}){unit}(?![a-z]))?" for unit in _SECONDS))
-_BARE = re.compile(rf"[-+]?{_NUMBER}")
-_PARTS = re.compile(rf"(?:{_NUMBER}(?:ms|[wdhms]))+")
+_TEXT = "".join(rf"(?:(?P<{unit}>{_NUMBER}){unit}(?![a-z]))?" for unit in _SECONDS)  # compiled when first used
+_BARE = rf"[-+]?{_NUMBER}"
+_PARTS = rf"(?:{_NUMBER}(?:ms|[wdhms]))+"
 _LONGEST_TEXT = 64
 
 
@@ -43,7 +43,7 @@ def parse(value: Json) -> float:
         raise _refused(f"{value:g}" if isinstance(value, float) else str(value)[:_LONGEST_TEXT])
     if value in ("0", "never"):
         return 0.0
-    match = _TEXT.fullmatch(value) if 0 < len(value) <= _LONGEST_TEXT else None
+    match = re.fullmatch(_TEXT, value) if 0 < len(value) <= _LONGEST_TEXT else None
     if match is None:
         raise _refused(value)
     seconds = float(sum(Decimal(number) * _SECONDS[unit] for unit, number in match.groupdict().items() if number))
@@ -82,13 +82,13 @@ def format_seconds(seconds: float) -> str:
 
 def _refused(text: str) -> InputError:
     shown = repr(text) if len(text) <= _LONGEST_TEXT else "this text"
-    if _BARE.fullmatch(text):
+    if re.fullmatch(_BARE, text):
         if text.startswith("-"):
             return InputError(f"{text} is negative; write 0 for off")
         return InputError(f"{text} has no unit; write {text}s, {text}m or {text}h")
     squeezed = "".join(text.split()).lower()
-    if squeezed != text and _TEXT.fullmatch(squeezed) and squeezed:
+    if squeezed != text and re.fullmatch(_TEXT, squeezed) and squeezed:
         return InputError(f"{shown} is not a duration; write {squeezed}")
-    if _PARTS.fullmatch(text):
+    if re.fullmatch(_PARTS, text):
         return InputError(f"{shown} is not a duration; units go from large to small, each once, as in 1d2h3m")
     return InputError(f"{shown} is not a duration; write 90s, 1h30m or 2d (units: w d h m s ms), or 0 for off")

@@ -7,11 +7,11 @@ for it, not the budgets.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from holdfast.model.address import Address
 from holdfast.model.budget_charge import BudgetCharge
 from holdfast.model.decision import Decision, Reason
+from holdfast.model.record import dataclass
 from holdfast.model.verdict import Status
 from holdfast.policy import budgets, write_reasons
 from holdfast.policy.budgets import Candidate, Sizes

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from typing import Final
@@ -22,6 +21,7 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.finding import ChangedBy, Finding
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.policy.budgets import Sizes
 from holdfast.policy.write_history import Correction
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Protocol, runtime_checkable
 
 from holdfast.compare import paths, quick_scan
@@ -25,6 +25,7 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.path import Path, Pointer
+from holdfast.model.record import dataclass
 from holdfast.model.resource import Declaration
 from holdfast.policy import source_location
 from holdfast.schema import did_you_mean

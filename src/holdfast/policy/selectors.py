@@ -9,12 +9,12 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from holdfast.errors import InputError
 from holdfast.model.address import Address
+from holdfast.model.record import dataclass
 from holdfast.schema import did_you_mean
 
 

@@ -10,15 +10,16 @@ that speaks about a setting wins, each setting by itself:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any, Final
 
 import orjson
 
-from holdfast.compare import go_json, paths
+from holdfast.compare import paths
 from holdfast.errors import InputError, Location
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.model.resource import Declaration, OnDelete, OnDrift
 from holdfast.policy import durations, source_location
 from holdfast.policy.decide import OnImmutable, ReconcileMode, Recreate
@@ -61,16 +62,40 @@ class Assess(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Resync:
+    """When a resource is checked again."""
+
+    period: float = 0.0  # seconds; 0: no periodic check
+    jitter: float = 0.1
+    jitter_shape: JitterShape = JitterShape.SYMMETRIC
+
+
+@dataclass(frozen=True, slots=True)
+class Debounce:
+    """How certain a drift must be before it is corrected."""
+
+    checks: int = 1  # consecutive checks that must see it
+    time: float = 0.0  # seconds that it must last
+
+
+@dataclass(frozen=True, slots=True)
+class Assessing:
+    """Which writes are assessed, and what follows from a bad assessment."""
+
+    assess: Assess = Assess.OFF
+    undo_below: float = 0.0  # a correction whose assessment scores less is taken back; 0: never
+    refuse_after: int = 0  # failures of a remediation on the same state, after which it is held; 0: never
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Effective values, typed; `provenance` says for each, by name, which level gave it and where that is written."""
 
-    resync_period: float = 0.0  # seconds; 0: no periodic check
-    resync_jitter: float = 0.1
-    resync_jitter_shape: JitterShape = JitterShape.SYMMETRIC
+    resync: Resync = Resync()
+    debounce: Debounce = Debounce()
+    assessing: Assessing = Assessing()
     on_drift: OnDrift = OnDrift.CORRECT
     on_drift_paths: Mapping[str, PathPolicy] = field(default_factory=dict)  # by pattern, the nearest level's first
-    debounce_checks: int = 1  # consecutive checks that must see a drift before it is corrected
-    debounce_time: float = 0.0  # seconds that a drift must last before it is corrected
     on_failed_verify: OnFailedVerify = OnFailedVerify.REPORT
     on_delete: OnDelete = OnDelete.DELETE
     on_immutable: OnImmutable = OnImmutable.BLOCK
@@ -80,9 +105,6 @@ class Settings:
     state_hash: bool = True
     reconcile_mode: ReconcileMode = ReconcileMode.GET_PUT
     pin_baseline: bool = False
-    assess: Assess = Assess.OFF
-    undo_below: float = 0.0  # a correction whose assessment scores less is taken back; 0: never
-    refuse_after: int = 0  # failures of a remediation on the same state, after which it is held; 0: never
     provenance: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -137,21 +159,24 @@ class Setting:
     provider_env: Mapping[str, str] = field(default_factory=dict)  # by provider: a variable that its users know
     joins: bool = False  # every level adds to it, instead of the nearest hiding the others
 
-    @property
-    def spelling(self) -> str:
-        """The name in YAML."""
-        first, *others = self.name.split("_")
-        return first + "".join(word.capitalize() for word in others)
+    group: str = ""  # the field of Settings that holds it
+    spelling: str = field(init=False)  # the name in YAML
+    variable: str = field(init=False)  # the environment variable of this setting
 
-    @property
-    def variable(self) -> str:
-        """The environment variable of this setting."""
-        return self.env or f"HOLDFAST_{self.name.upper()}"
+    def __post_init__(self) -> None:
+        first, *others = self.name.split("_")
+        object.__setattr__(self, "spelling", first + "".join(word.capitalize() for word in others))
+        object.__setattr__(self, "variable", self.env or f"HOLDFAST_{self.name.upper()}")
 
     @property
     def option(self) -> str:
         """The command-line option of this setting."""
         return self.flag or f"--{self.name.replace('_', '-')}"
+
+    def value_in(self, settings: Settings) -> Any:  # noqa: ANN401 - each setting has its own type
+        """Return the value of this setting."""
+        holder = getattr(settings, self.group) if self.group else settings
+        return getattr(holder, self.name.removeprefix(f"{self.group}_"))
 
     def parse(self, value: Json) -> Any:  # noqa: ANN401 - each setting has its own type
         """Return a value as YAML has it; raise InputError if the setting cannot have it."""
@@ -174,6 +199,8 @@ def _show_boolean(value: bool) -> str:  # noqa: FBT001 - it is a value here, not
 
 
 def _json_in(text: str) -> Json:
+    from holdfast.compare import go_json  # noqa: PLC0415
+
     try:
         return go_json.loads(text.encode())
     except InputError:
@@ -200,8 +227,8 @@ def _boolean(name: str, doc: str) -> Setting:
     return Setting(name, doc, fields.BOOLEAN, _boolean_in, _show_boolean)
 
 
-def _choice(name: str, choices: type[StrEnum], doc: str) -> Setting:
-    return Setting(name, doc, fields.choice(choices))
+def _choice(name: str, choices: type[StrEnum], doc: str, group: str = "") -> Setting:
+    return Setting(name, doc, fields.choice(choices), group=group)
 
 
 REGISTRY: Final[tuple[Setting, ...]] = (
@@ -212,15 +239,20 @@ REGISTRY: Final[tuple[Setting, ...]] = (
         env="HOLDFAST_DEFAULT_RESYNC_PERIOD",
         flag="--default-resync-period",
         provider_env={"azure": "AZURE_SYNC_PERIOD"},
+        group="resync",
     ),
     Setting(
         "resync_jitter",
         "The fraction of the period by which a check is moved at random, so that not all come at once.",
         fields.FRACTION,
         _number_in,
+        group="resync",
     ),
     _choice(
-        "resync_jitter_shape", JitterShape, "Whether a check is moved to both sides of the period or only after it."
+        "resync_jitter_shape",
+        JitterShape,
+        "Whether a check is moved to both sides of the period or only after it.",
+        "resync",
     ),
     _choice(
         "on_drift",
@@ -240,8 +272,9 @@ REGISTRY: Final[tuple[Setting, ...]] = (
         "How many checks in a row must see a drift before it is corrected.",
         fields.COUNT,
         _count_in,
+        group="debounce",
     ),
-    _duration("debounce_time", "How long a drift must last before it is corrected."),
+    _duration("debounce_time", "How long a drift must last before it is corrected.", group="debounce"),
     _choice(
         "on_failed_verify",
         OnFailedVerify,
@@ -277,26 +310,26 @@ REGISTRY: Final[tuple[Setting, ...]] = (
         "Whether drift of an undeclared field, which a write of the declaration did not revert, is reverted by sending "
         "the value of the baseline.",
     ),
-    _choice("assess", Assess, "Which writes are assessed afterwards: off, corrections, or all writes."),
+    _choice("assess", Assess, "Which writes are assessed afterwards: off, corrections, or all writes.", "assessing"),
     Setting(
         "undo_below",
         "The score, from 0 to 1, below which an assessed correction is undone; 0 means never.",
         fields.FRACTION,
         _number_in,
+        group="assessing",
     ),
     Setting(
         "refuse_after",
         "After how many failures on the same state a remediation waits for approval; 0 means never.",
         fields.whole(0),
         _count_in,
+        group="assessing",
     ),
 )
 BY_NAME: Final = {setting.name: setting for setting in REGISTRY}
 BY_SPELLING: Final = {setting.spelling: setting for setting in REGISTRY}
 OPTIONS: Final = fields.plain({setting.spelling: setting.type for setting in REGISTRY})  # as people write them
-BUILT_IN: Final[Layer] = {
-    setting.name: Given(getattr(Settings(), setting.name), Level.BUILT_IN) for setting in REGISTRY
-}
+BUILT_IN: Final[Layer] = {setting.name: Given(setting.value_in(Settings()), Level.BUILT_IN) for setting in REGISTRY}
 
 
 WATCHING: Final[Layer] = {  # what a watch goes by where nobody says otherwise
@@ -335,8 +368,8 @@ def of_resource(declaration: Declaration) -> Layer:
 
 def of_environment(environ: Mapping[str, str]) -> Layer:
     """Return what the environment says; an empty variable says nothing."""
-    found = {setting.name: environ.get(setting.variable) for setting in REGISTRY}
-    return _of_text(found, Level.ENVIRONMENT, lambda setting: setting.variable)
+    found = {setting.name: text for setting in REGISTRY if (text := environ.get(setting.variable))}
+    return _of_text(found, Level.ENVIRONMENT, lambda setting: setting.variable) if found else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,32 +397,57 @@ def of_provider_variables(environ: Mapping[str, str]) -> list[Scoped]:
 
 def of_flags(flags: Mapping[str, str | None]) -> Layer:
     """Return what the command line says; keys are names of settings, None was not given."""
-    return _of_text(flags, Level.FLAG, lambda setting: setting.option)
+    given = {name: text for name, text in flags.items() if text}
+    return _of_text(given, Level.FLAG, lambda setting: setting.option) if given else {}
 
 
-def _of_text(texts: Mapping[str, str | None], level: Level, source: Callable[[Setting], str]) -> Layer:
-    out = {}
+def _of_text(texts: Mapping[str, str], level: Level, source: Callable[[Setting], str]) -> Layer:
+    layer = {}
     for name, text in texts.items():
-        if text:
-            setting = BY_NAME[name]
-            try:
-                out[name] = Given(setting.parse(setting.from_text(text)), level, source(setting))
-            except InputError as error:
-                raise error.at(Location(field=source(setting))) from None
-    return out
+        setting = BY_NAME[name]
+        try:
+            layer[name] = Given(setting.parse(setting.from_text(text)), level, source(setting))
+        except InputError as error:
+            raise error.at(Location(field=source(setting))) from None
+    return layer
 
 
 def resolve(layers: Iterable[Layer]) -> Settings:
     """Join levels, the nearest to the resource first; the built-in values need not be given."""
-    chain = [*layers, BUILT_IN]
-    values: dict[str, Any] = {}
+    given_layers = [layer for layer in layers if layer]
+    return _joined_settings([*given_layers, BUILT_IN]) if given_layers else USUAL
+
+
+def as_json(settings: Settings) -> Mapping[str, Json]:
+    """Return the settings in force, each with where it comes from."""
+    return _USUAL_AS_JSON if settings is USUAL else _shown(settings)
+
+
+def _shown(settings: Settings) -> dict[str, Json]:
+    return {
+        setting.spelling: {
+            "value": setting.show(setting.value_in(settings)),
+            "from": settings.provenance.get(setting.name, ""),
+        }
+        for setting in REGISTRY
+    }
+
+
+def _joined_settings(chain: Sequence[Layer]) -> Settings:
+    values: dict[str, dict[str, Any]] = {"": {}}
     provenance: dict[str, str] = {}
-    for name in BY_NAME:
-        given = next(each[name] for each in chain if name in each)
-        values[name], provenance[name] = given.value, str(given)
-        if BY_NAME[name].joins:
-            values[name] = _joined([each[name].value for each in chain if name in each])
-    return Settings(**values, provenance=provenance)
+    for name, setting in BY_NAME.items():
+        given = next(layer[name] for layer in chain if name in layer)
+        provenance[name] = str(given)
+        value = _joined([layer[name].value for layer in chain if name in layer]) if setting.joins else given.value
+        values.setdefault(setting.group, {})[name.removeprefix(f"{setting.group}_")] = value
+    return Settings(
+        Resync(**values["resync"]),
+        Debounce(**values["debounce"]),
+        Assessing(**values["assessing"]),
+        **values[""],
+        provenance=provenance,
+    )
 
 
 def _joined(values: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -404,3 +462,7 @@ def _joined(values: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def candidates(name: str, layers: Sequence[Layer]) -> list[Given]:
     """Return every level's say about one setting: the first is in force, the others are what it hides."""
     return [each[name] for each in (*layers, BUILT_IN) if name in each]
+
+
+USUAL: Final = _joined_settings([BUILT_IN])  # of a resource that no level says anything about
+_USUAL_AS_JSON: Final = _shown(USUAL)

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from holdfast.errors import Location
 from holdfast.model.address import Address
+from holdfast.model.record import dataclass
 from holdfast.model.resource import Declaration
 from holdfast.policy import settings
 from holdfast.policy.selectors import EVERYTHING, LabelSelector
@@ -73,6 +74,8 @@ def settings_for(
     declaration: Declaration, strategies: Sequence[Strategy], outer: Sequence[Layer | Scoped] = ()
 ) -> Settings:
     """Return the settings in force for a resource."""
+    if not strategies and not declaration.options and not any(outer):  # nobody says anything
+        return settings.USUAL
     return settings.resolve(layers_for(declaration, strategies, outer))
 
 

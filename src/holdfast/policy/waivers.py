@@ -7,7 +7,7 @@ that covers nothing any more is a mistake to be told. Refuses to know files: `ma
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from functools import lru_cache
 
@@ -18,6 +18,7 @@ from holdfast.model.address import Address
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
 from holdfast.model.path import Path, Selector
+from holdfast.model.record import dataclass
 from holdfast.model.verdict import Suppressed, SuppressionReason
 from holdfast.policy import selectors, source_location, time_parsing
 from holdfast.policy.selectors import Targets

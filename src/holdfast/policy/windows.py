@@ -12,11 +12,11 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from holdfast.model.record import dataclass
 from holdfast.policy import time_parsing, write_reasons
 from holdfast.policy.write_reasons import CORRECTIONS, WriteReason
 

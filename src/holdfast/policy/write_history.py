@@ -6,13 +6,13 @@ Protocols, because the store keeps the records and plan must not know the store;
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.policy import write_reasons
 from holdfast.policy.decide import WHOLE
 from holdfast.policy.write_reasons import WriteReason

@@ -7,10 +7,11 @@ fields does a service not let anybody write, or move by itself? Pure: it sums up
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 
 
 class Sign(StrEnum):

@@ -10,17 +10,18 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Protocol, runtime_checkable
 
 from holdfast.compare import canonical, go_json, paths
 from holdfast.compare.comparators import typed_equal
-from holdfast.compare.profiles import Profile
+from holdfast.compare.profile import Profile
 from holdfast.errors import InputError
 from holdfast.model.attribution import LikelyActor
 from holdfast.model.health import HealthSignal, Workload
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found, ReadError, ReadFailure, ReadResult
+from holdfast.model.record import dataclass
 from holdfast.model.resource import Declaration
 from holdfast.model.write_result import WriteError, WriteFailure, WriteResult
 

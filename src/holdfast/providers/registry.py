@@ -8,17 +8,21 @@ value of `provider:` in holdfast.yaml. Its value is a Provider, or a callable th
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache
-from importlib import metadata
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
-from holdfast.compare import paths, yaml_reader
+from holdfast.compare import paths
 from holdfast.errors import InputError, Location
 from holdfast.model.json import Json
 from holdfast.model.path import Pointer
 from holdfast.providers.protocol import Provider
 from holdfast.schema.document import InputErrors
+
+if TYPE_CHECKING:
+    from importlib import metadata
+
+    from holdfast.compare import yaml_reader
 
 GROUP: Final = "holdfast.providers"
 DOMAIN: Final = ".holdfast.dev"
@@ -62,7 +66,25 @@ def canonical_kind(name: str, kind: str) -> str:
 
 def names() -> tuple[str, ...]:
     """List the names of the available providers without loading any."""
+    from importlib import metadata  # noqa: PLC0415 - slow, and for providers of other packages only
+
     return tuple(sorted({*_BUILT_IN, *(point.name for point in metadata.entry_points(group=GROUP))}))
+
+
+class _Available(Collection[str]):
+    """The names of the available providers. Other packages are asked for theirs only if a name is not built in."""
+
+    def __contains__(self, name: object) -> bool:
+        return name in _BUILT_IN or name in names()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(names())
+
+    def __len__(self) -> int:
+        return len(names())
+
+
+AVAILABLE: Final[Collection[str]] = _Available()
 
 
 @cache
@@ -71,6 +93,8 @@ def get(name: str) -> Provider:
     if name in _BUILT_IN:
         module, _, attribute = _BUILT_IN[name].partition(":")
         return cast("Provider", getattr(importlib.import_module(module), attribute)())
+    from importlib import metadata  # noqa: PLC0415
+
     for point in metadata.entry_points(group=GROUP, name=name):
         return _loaded(point)
     raise InputError(f"there is no provider {name!r}; installed are {', '.join(names())}")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.reconcile.check import CheckResult
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
 from holdfast.model.address import Address
 from holdfast.model.decision import Action, Decision, Reason
 from holdfast.model.read_result import NotFound
+from holdfast.model.record import dataclass
 from holdfast.policy import dependency_graph
 from holdfast.policy.decide import decide_removal
 from holdfast.policy.settings import OnFailedVerify

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.model.condition import Condition, ConditionType, Truth, merge
 from holdfast.model.decision import Action, Decision
+from holdfast.model.record import dataclass
 from holdfast.model.verdict import Status, Verdict
 from holdfast.policy.decide import DecisionInputs, HoldReason
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from holdfast.model.address import Address
 from holdfast.model.read_result import ReadFailure
+from holdfast.model.record import dataclass
 from holdfast.model.resource import Declaration
 from holdfast.providers.protocol import Kind, Reader, ReadFailed, SupportsAccount, Target
 from holdfast.reconcile.connections import Connections

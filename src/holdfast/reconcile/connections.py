@@ -8,10 +8,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import TracebackType
 from typing import Self
 
+from holdfast.model.record import dataclass
 from holdfast.providers.protocol import Connection, Provider, Reader, SupportsQuota, Writer
 from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.known_secrets import KnownSecrets
@@ -35,7 +36,8 @@ class Connections:
     def __post_init__(self) -> None:
         """Add the secrets of the connections to the known secrets, because a service may repeat them."""
         for connection in self.connections.values():
-            self.known.add(*connection.secrets.values())
+            if connection.secrets:
+                self.known.add(*connection.secrets.values())
 
     async def __aenter__(self) -> Self:
         return self
@@ -44,10 +46,6 @@ class Connections:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._stack.aclose()
-
-    def provider(self, connection: str) -> Provider:
-        """Return the provider behind a connection."""
-        return self.providers[self.connections[connection].provider]
 
     def gate(self, connection: str) -> RateLimiter:
         """Return the single rate limiter of a connection."""
@@ -61,7 +59,8 @@ class Connections:
         if connection not in self._readers:
             async with self._opening.setdefault(connection, asyncio.Lock()):
                 if connection not in self._readers:
-                    opened = self.provider(connection).reader(self.connections[connection])
+                    named = self.connections[connection]
+                    opened = self.providers[named.provider].reader(named)
                     reader = self._readers[connection] = await self._stack.enter_async_context(opened)
                     self.gate(connection).quota = reader if isinstance(reader, SupportsQuota) else None
         return self._readers[connection]
@@ -78,6 +77,7 @@ class WritableConnections(Connections):
         if connection not in self._writers:
             async with self._opening.setdefault(connection, asyncio.Lock()):
                 if connection not in self._writers:
-                    opened = self.provider(connection).writer(self.connections[connection])
+                    named = self.connections[connection]
+                    opened = self.providers[named.provider].writer(named)
                     self._writers[connection] = await self._stack.enter_async_context(opened)
         return self._writers[connection]

@@ -34,7 +34,7 @@ def inputs_of(evaluation: Evaluation) -> DecisionInputs:
         settings.on_drift,
         settings.on_immutable,
         settings.recreate,
-        resyncs=settings.resync_period > 0 or not settings.is_resync_set,
+        resyncs=settings.resync.period > 0 or not settings.is_resync_set,
         imports=item.declaration.import_from is not None,
         whole_writes=not item.kind.patches,
         mode=mode,

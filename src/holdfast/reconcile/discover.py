@@ -8,13 +8,15 @@ is known to refer to it: by the id in the store, by the id or filter of an impor
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
-from holdfast.compare.profiles import Profile, stack
+from holdfast.compare.profile import Profile
+from holdfast.compare.profiles import stack
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, ReadResult
+from holdfast.model.record import dataclass
 from holdfast.model.resource import Declaration, ManagementPolicy
 from holdfast.providers.protocol import Kind, Listed, Reader, ReadFailed, Target, Unchanged
 from holdfast.reconcile import generate_manifest, observe

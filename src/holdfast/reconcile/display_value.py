@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import math
 
-from holdfast.compare.normalize import Digest
 from holdfast.model.absent import ABSENT
+from holdfast.model.finding import Digest
 from holdfast.model.json import Json
 
 

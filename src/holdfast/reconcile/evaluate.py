@@ -426,7 +426,7 @@ def told(item: ResolvedResource) -> dict[str, Suppressed]:
 
 def _inherited(evaluation: Evaluation) -> list[Suppressed]:
     """Return what was suppressed when the rules took over, as far as it still is as it was then."""
-    from holdfast.compare import diff  # noqa: PLC0415 - only where something changed
+    from holdfast.compare import diff  # noqa: PLC0415
 
     item, reading = evaluation.resource, evaluation.observation.reading
     before = told(item)

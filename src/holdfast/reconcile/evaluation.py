@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from holdfast.compare import verdict_rules
@@ -12,6 +12,7 @@ from holdfast.model.address import Address
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found, ReadResult
+from holdfast.model.record import dataclass
 from holdfast.model.verdict import Suppressed, SuppressionReason, Verdict
 from holdfast.providers.protocol import Unchanged
 from holdfast.reconcile.resolved_resource import ResolvedResource

@@ -8,7 +8,7 @@ ways to suppress or resolve the finding.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from holdfast.compare import known_differences, paths, profiles
 from holdfast.compare.paths import Pattern
@@ -16,6 +16,7 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.finding import ChangedBy, Finding
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.policy import cause_analysis
 from holdfast.policy.cause_analysis import Evidence, Explained, Onset
 from holdfast.reconcile.policy_evaluation import CONTENTION

@@ -6,7 +6,7 @@ The other two answers change files and no state: `accept` edits the manifest, `w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from holdfast.compare import diff, known_differences, paths, verdict_rules
 from holdfast.errors import InputError
@@ -14,6 +14,7 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.finding import Finding, FindingClass
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found
+from holdfast.model.record import dataclass
 from holdfast.model.resource import OnDrift
 from holdfast.policy.decide import DecisionInputs, HoldReason, PathHold, Recreate, decide
 from holdfast.reconcile import serialize

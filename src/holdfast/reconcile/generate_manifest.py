@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from holdfast.compare import apply_patch, comparators, diff, paths
@@ -20,6 +20,7 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.path import Pointer
+from holdfast.model.record import dataclass
 from holdfast.model.resource import ManagementPolicy
 from holdfast.policy import references
 from holdfast.reconcile.known_secrets import KnownSecrets

@@ -10,13 +10,14 @@ import base64
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 from urllib.parse import quote, quote_plus
 
 import orjson
 
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 
 SHORTEST: Final = 6  # characters of a secret that is recognised inside other texts
 MASK: Final = "***"
@@ -116,12 +117,19 @@ class KnownSecrets:
     def __bool__(self) -> bool:
         return bool(self._values)
 
+    @property
+    def is_empty(self) -> bool:
+        """True if no secret is known, neither one to look for in documents nor a live one."""
+        return not self._values and not self._met
+
     def knows(self, value: str) -> bool:
         """Tell whether a value is looked for in every document anyway."""
         return value in self._values
 
     def hidden(self, text: str) -> str:
         """Return a message without any of the secrets."""
+        if not self._values and not self._met:
+            return text
         if self._masker is None:
             telling = (each for each in (*self._values, *self._met) if is_telling(each))
             self._masker = _Finder.of(form for each in telling for form in spellings(each))

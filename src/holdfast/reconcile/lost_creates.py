@@ -7,13 +7,13 @@ neither tells, nobody but a person can.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from holdfast.compare import diff
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found, NotFound, ReadFailure, ReadResult
+from holdfast.model.record import dataclass
 from holdfast.providers.protocol import ReadFailed, Unchanged
 from holdfast.reconcile.check import Checker
 from holdfast.reconcile.resolved_resource import ResolvedResource

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Protocol
 
 from holdfast.errors import HoldfastError
 from holdfast.model.address import Address
+from holdfast.model.record import dataclass
 from holdfast.model.verdict import Status
 from holdfast.policy import mass_drift
 from holdfast.policy.decide import CORRECTED

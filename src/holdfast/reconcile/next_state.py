@@ -27,7 +27,7 @@ class Memory:
 
     def next_due(self, item: ResolvedResource, now: float) -> float | None:
         """Return when to look again, by chance within the jitter; None where there is no periodic check."""
-        period, jitter, shape = item.resync_seconds, item.settings.resync_jitter, item.settings.resync_jitter_shape
+        period, jitter, shape = item.resync_seconds, item.settings.resync.jitter, item.settings.resync.jitter_shape
         return resync_schedule.next_due(now, period, jitter, self.random01(), shape) if period > 0 else None
 
     def after_check(self, evaluation: Evaluation, governed: PolicyOutcome) -> ResourceState:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from holdfast.model.read_result import Found, ReadError, ReadFailure, ReadResult
+from holdfast.model.record import dataclass
 from holdfast.providers.protocol import Hint, ItemFailed, Listed, ReadFailed, Unchanged
 from holdfast.reconcile import evaluate, fault_isolation, storable_text
 from holdfast.reconcile.clock import Clock
@@ -46,6 +47,8 @@ class Observer:
         Each connection has workers of its own, so that one that hangs takes none away from the others.
         """
         out: list[ReadResult | Unchanged] = [ReadFailure(ReadError.OTHER, "not read")] * len(batch)
+        if len(batch) == 1:
+            return [await self._reading(batch[0], listed, is_known=is_known[0])]
         queues: dict[str, list[int]] = {}
         for place, item in enumerate(batch):
             queues.setdefault(item.declaration.address.connection, []).append(place)
@@ -136,13 +139,16 @@ class Observer:
         connection = item.declaration.address.connection
         reader = await self.world.reader(connection)
         gate = self.world.gate(connection)
-        target = item.target()
+        target, known = item.target(), self.world.known
         attempt = 0
         while True:
             attempt += 1
             async with gate.turn(CallKind.READ, urgent=item.is_urgent):
                 try:
-                    reading = storable_text.of_reading(fault_isolation.shallow(await reader.read(target, hint)))
+                    reading = await reader.read(target, hint)
+                    if hint is not None and known.is_empty and reading == Unchanged(hint.etag, hint.raw_digest):
+                        return reading  # there is nothing new in it, and nothing to redact
+                    reading = storable_text.of_reading(fault_isolation.shallow(reading))
                 except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
                     reading = fault_isolation.unreadable(error, item.declaration.address)
             if not isinstance(reading, ReadFailure) or not await self._may_retry(connection, reading, attempt):

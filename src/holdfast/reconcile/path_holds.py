@@ -6,13 +6,14 @@ Imported only where something drifted, because nothing else is held path by path
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from holdfast.compare import canonical, element_identity, known_differences, paths
 from holdfast.model.absent import ABSENT
 from holdfast.model.condition import ConditionType
 from holdfast.model.finding import ChangedBy, Finding
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.model.resource import OnDrift
 from holdfast.model.verdict import Status, Verdict
 from holdfast.policy import contention_rules, write_history
@@ -49,7 +50,7 @@ def hold_paths(
     item, verdict, now = evaluation.resource, evaluation.verdict, evaluation.at
     address = item.declaration.address
     corrections = past.corrections.get(address, ())
-    put_back = write_history.in_sequence(corrections, rules.forgotten_after(item.settings.resync_period))
+    put_back = write_history.in_sequence(corrections, rules.forgotten_after(item.settings.resync.period))
     contended = contention_rules.contentions(contention_rules.moved_paths(verdict), put_back, rules)
     seen = [contention for contention in contended if _is_declared(contention.path, contention.ours, item)]
     quarantined = _still(overrides.quarantines.get(address, {}), item)
@@ -92,7 +93,7 @@ def plan_digest(evaluation: Evaluation, inputs: DecisionInputs) -> str:
 
 def _futile(evaluation: Evaluation, tried: Sequence[PastAttempt]) -> dict[str, PathHold]:
     """Return everything, where putting it back failed on this very state as often as policy allows."""
-    most, tree = evaluation.resource.settings.refuse_after, evaluation.tree
+    most, tree = evaluation.resource.settings.assessing.refuse_after, evaluation.tree
     if not most or not tried or tree is None:
         return {}
     seen = target_state.of_document(evaluation.resource, evaluation.observation.document, tree)
@@ -208,7 +209,7 @@ def _unripe(
     verdict: Verdict, item: ResolvedResource, records: Sequence[FindingRecord], now: float
 ) -> dict[str, PathHold]:
     """Return what was not seen often or long enough yet to be corrected."""
-    checks, seconds = item.settings.debounce_checks, item.settings.debounce_time
+    checks, seconds = item.settings.debounce.checks, item.settings.debounce.time
     if checks <= 1 and seconds <= 0:
         return {}
     known = {(paths.format_path(each.finding.path), each.finding.op): each for each in records}

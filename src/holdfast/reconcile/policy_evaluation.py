@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
+from functools import cache
 from typing import TYPE_CHECKING, Protocol
 
 from holdfast.compare import paths
 from holdfast.model.address import Address
 from holdfast.model.decision import Decision
+from holdfast.model.record import dataclass
 from holdfast.model.verdict import Status, Verdict
 from holdfast.policy.decide import CORRECTED, DecisionInputs, decide
 from holdfast.reconcile.evaluation import Evaluation, Overrides
@@ -34,13 +36,15 @@ UNDONE = "undone"
 Foreseen = dict[Address, Verdict]  # which count where mass drift is judged, though nothing is done about them yet
 
 
-def _corrections() -> CorrectionRules:
+@cache
+def _usual_corrections() -> CorrectionRules:
     from holdfast.policy.correction_limits import CorrectionRules  # noqa: PLC0415 - where the project says nothing
 
     return CorrectionRules()
 
 
-def _assessment() -> AssessmentRules:
+@cache
+def _usual_assessment() -> AssessmentRules:
     from holdfast.remediation.core.rules import AssessmentRules  # noqa: PLC0415 - where the project says nothing
 
     return AssessmentRules()
@@ -48,11 +52,21 @@ def _assessment() -> AssessmentRules:
 
 @dataclass(frozen=True, slots=True)
 class PolicyRules:
-    """What the project says about correcting."""
+    """The rules of the project for corrections. A project that gives none has the usual ones."""
 
-    corrections: CorrectionRules = field(default_factory=_corrections)
+    given_corrections: CorrectionRules | None = None
     waivers: tuple[Waiver, ...] = ()
-    assessment: AssessmentRules = field(default_factory=_assessment)
+    given_assessment: AssessmentRules | None = None
+
+    @property
+    def corrections(self) -> CorrectionRules:
+        """The limits of corrections."""
+        return _usual_corrections() if self.given_corrections is None else self.given_corrections
+
+    @property
+    def assessment(self) -> AssessmentRules:
+        """The rules of assessments."""
+        return _usual_assessment() if self.given_assessment is None else self.given_assessment
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,13 +156,13 @@ class PolicyEvaluator:
             return WriteHistory()
         drifted = [item.declaration.address for item in items]
         rules = self.rules.corrections.contention
-        held = rules.forgotten_after(max(item.settings.resync_period for item in items))
+        held = rules.forgotten_after(max(item.settings.resync.period for item in items))
         corrections: dict[Address, list[CorrectionRecord]] = {}
         for correction in await self.store.corrections(drifted, since=now - (rules.reverts + 1) * held):
             corrections.setdefault(correction.address, []).append(correction)
         tried: dict[Address, Sequence[PastAttempt]] = {}
         for item in items:
-            if item.settings.refuse_after:
+            if item.settings.assessing.refuse_after:
                 from holdfast.remediation import repository  # noqa: PLC0415 - only where policy asks what came of it
 
                 tried[item.declaration.address] = await repository.precedents(self.store, item.declaration.address)
@@ -225,7 +239,7 @@ class PolicyEvaluator:
             address for address in await self.store.addresses_with_status(Status.MISSING) if address not in seen
         ]
         settings = [checked.prepared.settings for checked in checks if checked.decision.action.is_write]
-        window = mass_drift.window(each.resync_period * (1 + each.resync_jitter) for each in settings)
+        window = mass_drift.window(each.resync.period * (1 + each.resync.jitter) for each in settings)
         return mass_drift.mass_drift(drifted, missing, sizes, guard, await self.store.reverts(now - window))
 
 

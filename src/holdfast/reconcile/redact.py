@@ -12,19 +12,19 @@ at such a place.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from holdfast.compare import comparators, paths, quick_scan
-from holdfast.compare.profiles import RuleSet
-from holdfast.compare.rule_tree import Node, RuleTree
-from holdfast.compare.rules import FieldClass
 from holdfast.manifests.secrets import Secret
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.path import Path
-from holdfast.reconcile import secret_paths
+from holdfast.model.record import dataclass
 from holdfast.reconcile.known_secrets import Fingerprint, KnownSecrets
-from holdfast.reconcile.secret_paths import SecretPlace
+
+if TYPE_CHECKING:
+    from holdfast.compare.rule_tree import Node, RuleTree
+    from holdfast.reconcile.secret_paths import SecretPlace
 
 FINGERPRINT = "hmac-sha256:"
 
@@ -58,11 +58,6 @@ def guarded(desired: Json, rules: RuleTree) -> Json:
     return _guarded(desired, rules.root)
 
 
-def has_secrets(rules: RuleTree | RuleSet) -> bool:
-    """Tell whether any rule speaks of secrets."""
-    return any(rule.cls in (FieldClass.SECRET, FieldClass.WRITE_ONLY) for rule in rules.rules)
-
-
 def _guarded(value: Json, node: Node) -> Json:
     if isinstance(value, Secret) or comparators.is_masked(value):
         return value
@@ -82,6 +77,9 @@ def secret_profile(patterns: Sequence[str], observed: Json, own: RuleTree) -> Js
     the declaration counts. A secret that the rules of its kind (`own`) call readable and that is absent was removed, so
     it is compared as well. A document, because a decision must be replayable with it.
     """
+    from holdfast.compare.rules import FieldClass  # noqa: PLC0415
+    from holdfast.reconcile import secret_paths  # noqa: PLC0415
+
     rules = []
     for pattern in patterns:
         seen = secret_paths.values_at(observed, pattern) if observed is not ABSENT else []
@@ -93,6 +91,8 @@ def secret_profile(patterns: Sequence[str], observed: Json, own: RuleTree) -> Js
 
 def _is_readable(rules: RuleTree, pattern: str) -> bool:
     """Return True if the rules call the place a secret that the provider shows."""
+    from holdfast.compare.rules import FieldClass  # noqa: PLC0415
+
     node = rules.root
     for step in paths.parse_pattern(pattern).segments:
         if not isinstance(step, str):

@@ -9,7 +9,7 @@ resource that refers to it is held.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from holdfast.compare import paths
@@ -18,6 +18,7 @@ from holdfast.model.address import Address
 from holdfast.model.finding import ChangedBy, Finding, Op
 from holdfast.model.json import Json
 from holdfast.model.path import Path, Pointer, Selector, Step
+from holdfast.model.record import dataclass
 from holdfast.model.verdict import Status
 from holdfast.policy.references import Field, HeldReference, Resolution, Unresolved
 from holdfast.reconcile.redact import FINGERPRINT

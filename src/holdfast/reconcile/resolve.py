@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from holdfast.compare import paths, profiles, quick_scan
-from holdfast.compare.profiles import Profile
+from holdfast.compare import paths, quick_scan
+from holdfast.compare.profile import Profile
 from holdfast.errors import InputError
 from holdfast.manifests.secrets import SECRET_REF, Resolver, resolve_secrets
 from holdfast.manifests.secrets import find as find_secrets
@@ -16,14 +16,15 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
+from holdfast.model.path import Path
 from holdfast.model.resource import Declaration, Import, ManagementPolicy, Origin
-from holdfast.policy import dependency_graph, references, source_location, strategies
+from holdfast.policy import dependency_graph, references, settings, source_location, strategies
 from holdfast.policy.dependency_graph import Graph
 from holdfast.policy.references import Resolution
 from holdfast.policy.settings import Layer, Scoped, Settings
 from holdfast.policy.strategies import Strategy
 from holdfast.providers.protocol import Draft, Kind, ReadFailed
-from holdfast.reconcile import reference_values, secret_paths
+from holdfast.reconcile import reference_values
 from holdfast.reconcile.connections import Connections
 from holdfast.reconcile.known_secrets import SHORTEST, Fingerprint
 from holdfast.reconcile.rate_limit import CallKind
@@ -37,7 +38,6 @@ from holdfast.reconcile.resolved_resource import (
     digest_of,
     origin_of,
     rules_of,
-    settings_as_json,
 )
 from holdfast.store.protocol import Store
 from holdfast.store.state import DeclaredState, ResourceState
@@ -219,11 +219,14 @@ class ResourceResolver:
 
     async def _one(self, declaration: Declaration, sources: Sources) -> ResolvedResource | Blocked:
         address = declaration.address
-        resolution = self._resolved(declaration, sources)
-        if resolution.pending:
-            first = resolution.pending[0]
-            return Blocked(declaration, f"${{{first.text}}} at {paths.format_path(first.pointer)}: {first.reason}")
-        desired = resolution.document
+        resolution: Resolution | None = None
+        desired: Json = dict(declaration.desired)
+        if quick_scan.may_mention(desired, references.MARK, SECRET_REF):
+            resolution = self._resolved(declaration, sources)
+            if resolution.pending:
+                first = resolution.pending[0]
+                return Blocked(declaration, f"${{{first.text}}} at {paths.format_path(first.pointer)}: {first.reason}")
+            desired = resolution.document
         kind = await self._kind(declaration)
         state = sources.states.get(address)
         if declaration.import_from is not None and not _is_bound(declaration.import_from, state):
@@ -238,24 +241,29 @@ class ResourceResolver:
             state = found
         if kind.complete is not None:
             desired = _completed(declaration, kind, desired, state)
-        settings, options = self._settings_for(declaration)
+        chosen, options = self._settings_for(declaration)
         if state is not None and state.declared.options == options:
             state = replace(
                 state, declared=replace(state.declared, options=options)
             )  # one object for all of a large fleet, not one each
-        rules = self._rules_for(declaration, kind, desired, settings.ignored_paths)
+        rules = self._rules_for(declaration, kind, desired, chosen.ignored_paths)
         if rules.has_secrets:
             desired = guarded(desired, rules.stacked.tree(desired, ABSENT))
-        clear, redacted, where = split(desired, self.fingerprint)
+        clear, redacted, where = desired, desired, list[Path]()
+        if not quick_scan.is_plain(desired):
+            clear, redacted, where = split(desired, self.fingerprint)
         secrets = SecretPaths()
         if where:
+            from holdfast.reconcile import secret_paths  # noqa: PLC0415
+
             places = secret_paths.of(desired)
             secrets = SecretPaths(tuple(where), places, secret_paths.patterns(where, desired, places))
-        if where or self.world.known or self.world.known.met(str(address)):
+        known = self.world.known
+        if where or (not known.is_empty and (known or known.met(str(address)))):
             redacted = self._redacted(str(address), redacted, clear, secrets)
         return ResolvedResource(
             declaration,
-            settings,
+            chosen,
             kind,
             clear,
             redacted,
@@ -265,7 +273,7 @@ class ResourceResolver:
             state,
             tuple(str(target) for target in self.fleet.graph.dependencies(address)),
             options,
-            held=_held_because(resolution) if resolution.held else "",
+            held=_held_because(resolution) if resolution is not None and resolution.held else "",
             is_retried=self.retries,
         )
 
@@ -284,8 +292,8 @@ class ResourceResolver:
         key = (declaration.provider, address.kind, declaration.type, *sorted(declaration.labels.items()))
         found = None if declaration.options else self._settings.get(key)
         if found is None:
-            settings = strategies.settings_for(declaration, self.fleet.strategies, self.fleet.outer)
-            found = settings, settings_as_json(settings)
+            chosen = strategies.settings_for(declaration, self.fleet.strategies, self.fleet.outer)
+            found = chosen, settings.as_json(chosen)
             if not declaration.options:
                 self._settings[key] = found
         return found
@@ -300,14 +308,15 @@ class ResourceResolver:
         self, declaration: Declaration, kind: Kind, desired: Mapping[str, Json], ignored: tuple[str, ...]
     ) -> RulesInForce:
         names = [declaration.address.kind, *([declaration.type] if declaration.type else ())]
-        version = kind.version_of(desired)
+        version = kind.version_of(desired) if kind.versions is not None else ""
         key = (declaration.address.connection, version, *names, "", *ignored)
         found = self._rules.get(key)
         if found is None:
             about = (p for p in self.fleet.profiles if any(p.applies_to(declaration.provider, name) for name in names))
             users = list(about)
             policy = _ignoring(ignored) if ignored else []
-            found = self._rules[key] = rules_of([*policy, *users, *kind.profiles_in(version)])
+            shipped = kind.profiles if kind.versions is None else kind.profiles_in(version)
+            found = self._rules[key] = rules_of([*policy, *users, *shipped])
         return found
 
     async def _import(
@@ -367,6 +376,8 @@ def _completed(declaration: Declaration, kind: Kind, desired: Json, state: Resou
 
 def _ignoring(patterns: Sequence[str]) -> list[Profile]:
     """Return the rules that keep paths out of comparison and write, where policy asks for that."""
+    from holdfast.compare import profiles  # noqa: PLC0415
+
     rules = [{"path": pattern, "class": "ignore", "why": "onDriftPaths says ignore"} for pattern in patterns]
     return [profiles.build({"profile": POLICY, "version": 1, "rules": rules})]
 

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Final
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, Final
 
 from holdfast.compare import canonical, paths
-from holdfast.compare.profiles import Profile, RuleSet, build, stack
-from holdfast.compare.rule_tree import RuleTree
-from holdfast.compare.rules import Rule
+from holdfast.compare.profile import Profile
 from holdfast.model.condition import ConditionType
 from holdfast.model.json import Json
 from holdfast.model.path import Path
+from holdfast.model.record import dataclass
 from holdfast.model.resource import Declaration, ManagementPolicy, Origin
 from holdfast.model.verdict import Status, Suppressed, SuppressionReason
-from holdfast.policy.settings import REGISTRY, Level, Settings
+from holdfast.policy.settings import Level, Settings
 from holdfast.providers.protocol import Kind, Target
 from holdfast.reconcile.known_secrets import SHORTEST
-from holdfast.reconcile.redact import RedactionContext, has_secrets, redact, revealed, secret_profile
-from holdfast.reconcile.secret_paths import SecretPlace
+from holdfast.reconcile.redact import RedactionContext, redact, revealed, secret_profile
 from holdfast.store.state import Digest, ResourceState
+
+if TYPE_CHECKING:
+    from holdfast.compare.profiles import RuleSet
+    from holdfast.compare.rule_tree import RuleTree
+    from holdfast.reconcile.secret_paths import SecretPlace
 
 NOT_DECLARED: Final = "NotDeclared"  # the reason of the condition Fresh of what is declared nowhere any more
 POLICY = "policy/ignored"  # the profile that a policy of ignoring becomes
+_SECRET_CLASSES: Final = ("secret", "write_only")  # of `FieldClass`
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +47,20 @@ class RuleMigration:
 class RulesInForce:
     """The rules of a resource, with the document that they can be rebuilt from."""
 
-    stacked: RuleSet
+    profiles: tuple[Profile, ...]
     document: Json
     digest: Digest
-    has_secrets: bool = False  # they call something secret
+    has_secrets: bool  # they call something secret
+    _stacked: list[RuleSet] = field(default_factory=list, repr=False, compare=False)
+
+    @property
+    def stacked(self) -> RuleSet:
+        """The rules, compiled when they are first asked for: an unchanged resource needs only their digest."""
+        if not self._stacked:
+            from holdfast.compare import profiles  # noqa: PLC0415
+
+            self._stacked.append(profiles.stack(self.profiles))
+        return self._stacked[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +148,8 @@ class ResolvedResource:
     @property
     def resync_seconds(self) -> float:
         """How long after a check the next one is due; where nobody says so, what a watch has made of that."""
-        if self.settings.resync_period > 0 or self.settings.is_resync_set or self.state is None:
-            return self.settings.resync_period
+        if self.settings.resync.period > 0 or self.settings.is_resync_set or self.state is None:
+            return self.settings.resync.period
         before = self.state.declared.options.get("resyncPeriod", {}).get("from", "")
         return self.state.schedule.resync_seconds if str(before).startswith(Level.BUILT_IN) else 0.0
 
@@ -143,7 +157,7 @@ class ResolvedResource:
     def is_left_alone(self) -> bool:
         """Whether nobody but a person looks at it: there are no periodic checks, and nothing of it was edited."""
         state = self.state
-        if state is None or self.settings.resync_period > 0 or not self.settings.is_resync_set:
+        if state is None or self.settings.resync.period > 0 or not self.settings.is_resync_set:
             return False
         is_settled = (
             state.observed.status not in (None, Status.PENDING) and state.schedule.requested == state.schedule.handled
@@ -189,6 +203,8 @@ class ResolvedResource:
         stacked = self.rules.stacked
         if not self.secrets.paths:
             return stacked.tree(self.desired, observed), None
+        from holdfast.compare.profiles import build  # noqa: PLC0415
+
         raw = secret_profile(self.secrets.patterns, observed, stacked.tree(self.desired, observed))
         return stacked.preceded_by(build(raw)).tree(self.desired, observed), raw
 
@@ -202,10 +218,13 @@ def is_no_longer_declared(state: ResourceState) -> bool:
     return any(each.type is ConditionType.FRESH and each.reason == NOT_DECLARED for each in state.observed.conditions)
 
 
-def rules_of(profiles: Sequence[Profile], schema: Sequence[Rule] | None = None) -> RulesInForce:
-    """Stack profiles; return the rules with a document from which they can be rebuilt."""
-    document, stacked = [profile.raw for profile in profiles], stack(profiles, schema)
-    return RulesInForce(stacked, document, digest_of(document), has_secrets(stacked))
+def rules_of(profiles: Sequence[Profile]) -> RulesInForce:
+    """Return the rules of profiles with a document from which they can be rebuilt."""
+    document = [profile.raw for profile in profiles]
+    is_known = any(profile.is_schema for profile in profiles)  # then guesses do not count
+    rules = (rule for raw in document for rule in raw.get("rules") or () if not (is_known and rule.get("guess")))
+    has_secrets = any(rule.get("class") in _SECRET_CLASSES for rule in rules)
+    return RulesInForce(tuple(profiles), document, digest_of(document), has_secrets)
 
 
 def document_bytes(document: Json) -> bytes:
@@ -215,7 +234,7 @@ def document_bytes(document: Json) -> bytes:
 
 def digest_of(document: Json) -> Digest:
     """Return the digest under which a document is kept."""
-    return Digest(canonical.digest_bytes(document_bytes(document)))
+    return Digest(canonical.digest_bytes(canonical.canonical_bytes(document, lists="ordered")))
 
 
 def origin_of(declaration: Declaration, state: ResourceState | None) -> Origin:
@@ -223,14 +242,3 @@ def origin_of(declaration: Declaration, state: ResourceState | None) -> Origin:
     if state is not None and (state.applied.document is not None or state.applied.origin is Origin.IMPORTED):
         return state.applied.origin
     return Origin.IMPORTED if declaration.import_from is not None else Origin.CREATED
-
-
-def settings_as_json(settings: Settings) -> dict[str, Json]:
-    """Return the settings in force, each with where it comes from."""
-    return {
-        setting.spelling: {
-            "value": setting.show(getattr(settings, setting.name)),
-            "from": settings.provenance.get(setting.name, ""),
-        }
-        for setting in REGISTRY
-    }

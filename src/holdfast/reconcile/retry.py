@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from holdfast.model.read_result import ReadError
+from holdfast.model.record import dataclass
 
 RETRIED = frozenset(
     {ReadError.TIMEOUT, ReadError.SERVER_ERROR, ReadError.UNREACHABLE, ReadError.THROTTLED, ReadError.UNSETTLED}

@@ -13,7 +13,7 @@ Which paths policy ignores is no matter of rules: who stops ignoring something w
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import orjson
 
@@ -25,6 +25,7 @@ from holdfast.errors import InputError
 from holdfast.model.absent import ABSENT
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.model.verdict import Status, Suppressed, SuppressionReason
 from holdfast.reconcile.evaluate import inherited, told
 from holdfast.reconcile.redact import secret_profile

@@ -8,13 +8,14 @@ show it. Where a live value has another shape than was declared, it is taken for
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from holdfast.compare import element_identity, paths
 from holdfast.manifests.secrets import Secret
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.path import Path, Selector
+from holdfast.model.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

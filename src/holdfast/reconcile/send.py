@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from holdfast.model.record import dataclass
 from holdfast.model.write_result import InProgress, WriteError, WriteFailure, WriteResult
 from holdfast.policy import durations
 from holdfast.reconcile import storable_text

@@ -293,4 +293,4 @@ def _inputs_now(checked: CheckResult) -> DecisionInputs:
 
 
 def _is_assessed(checked: CheckResult) -> bool:
-    return checked.prepared.settings.assess is not Assess.OFF
+    return checked.prepared.settings.assessing.assess is not Assess.OFF

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Never
 
 from holdfast.compare import apply_patch, paths
@@ -21,6 +21,7 @@ from holdfast.model.decision import Action
 from holdfast.model.finding import ChangedBy
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found, NotFound, ReadFailure
+from holdfast.model.record import dataclass
 from holdfast.model.write_result import WriteError, WriteFailure, WriteResult
 from holdfast.policy.decide import WHOLE
 from holdfast.policy.write_reasons import WriteReason

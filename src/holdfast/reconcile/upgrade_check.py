@@ -8,12 +8,12 @@ and why is said. Declarations that were edited since are left out of it: an edit
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from holdfast.compare import diff, paths, verdict_rules
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found
+from holdfast.model.record import dataclass
 from holdfast.model.resource import Declaration
 from holdfast.model.verdict import Status, SuppressionReason, Verdict
 from holdfast.reconcile import rule_migration

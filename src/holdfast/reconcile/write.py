@@ -16,13 +16,14 @@ import math
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Protocol, TypeVar
 
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found, ReadResult
+from holdfast.model.record import dataclass
 from holdfast.model.write_result import InProgress, WriteResult
 from holdfast.policy.write_reasons import WriteReason
 from holdfast.providers.protocol import Change, Unchanged

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from holdfast.compare import diff
 from holdfast.model.absent import ABSENT
@@ -11,6 +11,7 @@ from holdfast.model.address import Address
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found, NotFound, ReadFailure, ReadResult
+from holdfast.model.record import dataclass
 from holdfast.model.write_result import Done, WriteError, WriteFailure, WriteResult
 from holdfast.policy import lost_create_reasons, write_reasons
 from holdfast.policy.write_reasons import WriteReason

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from holdfast.compare import diff, paths
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
 from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure
+from holdfast.model.record import dataclass
 from holdfast.model.write_result import Done
 from holdfast.policy import lost_create_reasons
 from holdfast.reconcile import lost_creates, settle, write_decision

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from holdfast.model.address import Address
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.notify.cloudevents import rfc3339
 from holdfast.remediation import repository
 from holdfast.remediation.core import past_attempts

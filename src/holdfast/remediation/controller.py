@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
+from holdfast.model.record import dataclass
 from holdfast.policy import windows
 from holdfast.reconcile.check import Checker
 from holdfast.reconcile.clock import Clock
@@ -190,7 +191,7 @@ def is_wanted(record: RemediationRecord, item: ResolvedResource | str) -> bool:
     if isinstance(item, str) or state is None or state.score is None or record.source is not RemediationSource.OURS:
         return False
     is_change = record.workflow.action_type == Action.UPDATE.value
-    return is_change and state.reason is not EndReason.SPEC_DRIFT and state.score < item.settings.undo_below
+    return is_change and state.reason is not EndReason.SPEC_DRIFT and state.score < item.settings.assessing.undo_below
 
 
 async def undo(

@@ -7,10 +7,11 @@ end captures the state that has to hold, and begins the assessment.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from holdfast.errors import HoldfastError, InputError
 from holdfast.model.address import Address
+from holdfast.model.record import dataclass
 from holdfast.reconcile.check import Checker
 from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.resolved_resource import ResolvedResource
@@ -104,7 +105,7 @@ class Announcer:
 
     async def refusal(self, item: ResolvedResource, action: str, seen: StateReading) -> str | None:
         """Return the reason why policy refuses an action on a target in this state. None if the action may begin."""
-        most, limits = item.settings.refuse_after, self.rules.refusal
+        most, limits = item.settings.assessing.refuse_after, self.rules.refusal
         if not isinstance(seen, StateHash) or (not most and limits is None):
             return None  # without knowing the state nothing is refused
         target = str(item.declaration.address)

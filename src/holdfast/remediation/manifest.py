@@ -20,13 +20,14 @@ reference to a secret, and no message shows it.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any, Final
 
 from holdfast.errors import InputError
 from holdfast.manifests.notify_spec import ADDRESS, URL
 from holdfast.manifests.secrets import COMMAND, SECRET, Reference, Resolver
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.policy import durations, selectors
 from holdfast.remediation.core import metrics
 from holdfast.remediation.core.alerts import Signal

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from holdfast.model.address import Address
 from holdfast.model.health import Workload
 from holdfast.model.read_result import Found
+from holdfast.model.record import dataclass
 from holdfast.providers.protocol import SupportsHealth
 from holdfast.reconcile.check import Checker
 from holdfast.reconcile.clock import Clock

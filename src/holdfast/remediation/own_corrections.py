@@ -6,12 +6,12 @@ So it costs no write of its own, and a crash cannot part a write from its record
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.policy import write_reasons
 from holdfast.policy.settings import Assess
 from holdfast.policy.write_reasons import CORRECTIONS, WriteReason
@@ -35,7 +35,7 @@ def is_wanted(checked: CheckResult) -> bool:
     """Return True if policy wants this write assessed; of what was removed there is nothing left to look at."""
     if checked.decision.action is Action.DELETE:
         return False
-    wanted = checked.prepared.settings.assess
+    wanted = checked.prepared.settings.assessing.assess
     return wanted is Assess.WRITES or (
         wanted is Assess.CORRECTIONS and _write_reason(checked) is not WriteReason.INTENT
     )

@@ -7,13 +7,14 @@ the same event twice, and a crash neither loses nor repeats one.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import msgspec
 
 from holdfast.errors import InputError
 from holdfast.model.address import Address
+from holdfast.model.record import dataclass
 from holdfast.policy.write_reasons import CORRECTIONS
 from holdfast.remediation.core import audit_events, state, state_hash, state_machine
 from holdfast.remediation.core import records as plain

@@ -7,7 +7,6 @@ offers proves nothing.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from holdfast.compare import paths
@@ -16,6 +15,7 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.model.verdict import Status
 from holdfast.reconcile.action_result import ActionOutcome
 from holdfast.reconcile.report import RunReport

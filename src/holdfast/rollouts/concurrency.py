@@ -9,9 +9,10 @@ a template may lower it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, NamedTuple
 
+from holdfast.model.record import dataclass
 from holdfast.rollouts import serialization
 from holdfast.rollouts.core import group_findings, rollout_limits
 from holdfast.rollouts.core.rollout_limits import Amount

@@ -29,7 +29,7 @@ is a part that other templates use, and also a resource of its own.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from holdfast.compare import paths
@@ -39,6 +39,7 @@ from holdfast.manifests import resources, strategies
 from holdfast.manifests.resources import Metadata, Surroundings
 from holdfast.model.address import Address
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.model.resource import Declaration, ManagementPolicy
 from holdfast.policy import settings, source_location
 from holdfast.providers import registry

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from holdfast.metrics import definitions
 from holdfast.metrics.families import Samples
 from holdfast.model.address import Address
+from holdfast.model.record import dataclass
 from holdfast.rollouts import child_status, serialization
 from holdfast.rollouts.core import group_views, records, rollout_limits, rollout_steps, template_groups
 from holdfast.rollouts.core.records import OVER, Rollout, RolloutPhase

@@ -8,7 +8,7 @@ also reversed in the records. A step with a write is finished.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from holdfast.compare import paths
 from holdfast.errors import InputError
@@ -17,6 +17,7 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.policy import windows
 from holdfast.policy.write_reasons import WriteReason
 from holdfast.reconcile.check import CheckResult

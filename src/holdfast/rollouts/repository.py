@@ -7,12 +7,13 @@ again. `look` brings template groups to where settling would, in memory: what a 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
 from holdfast.errors import SchemeError
 from holdfast.model.address import Address
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.model.resource import Declaration
 from holdfast.reconcile.clock import Clock
 from holdfast.rollouts import child_status, serialization

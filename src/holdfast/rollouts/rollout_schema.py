@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final
 
 from holdfast.compare import paths
@@ -34,6 +34,7 @@ from holdfast.errors import InputError
 from holdfast.manifests import correction_spec
 from holdfast.model.address import Address
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.policy import durations
 from holdfast.policy.write_reasons import EVERY
 from holdfast.rollouts.core.requirements import AT_ONCE, WITH_VALUES, Asks, Debounce, Predicate, Supply

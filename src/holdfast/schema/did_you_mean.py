@@ -5,7 +5,6 @@ Guesses are only ever shown, never acted on. Cheap enough to ask of twenty thous
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 _LENGTH_SLACK = 4  # a word further off in length is another word
@@ -25,6 +24,8 @@ def closest(word: str, options: Iterable[str]) -> str | None:
             candidates.setdefault(shape, option)
             if len(candidates) == _MOST_CANDIDATES:
                 break
+    import difflib  # noqa: PLC0415 - only after a mistake
+
     found = difflib.get_close_matches(plain, candidates, n=1, cutoff=_LIKENESS)
     return candidates[found[0]] if found else None
 

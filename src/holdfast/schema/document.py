@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from holdfast.compare import paths
 from holdfast.errors import InputError, Location
 from holdfast.model.json import Json
 from holdfast.model.path import Pointer
+from holdfast.model.record import dataclass
 
 MOST_SHOWN: Final = 20
 

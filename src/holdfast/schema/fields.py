@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import Any, Final, Generic, Literal, TypeVar
 
@@ -19,6 +18,7 @@ from holdfast.compare import paths
 from holdfast.errors import InputError
 from holdfast.model.json import Json
 from holdfast.model.path import Path
+from holdfast.model.record import dataclass
 from holdfast.schema import did_you_mean
 from holdfast.schema.document import Document, Place, raise_all
 
@@ -27,10 +27,10 @@ U = TypeVar("U")
 _Word = TypeVar("_Word", bound=StrEnum)
 
 LONGEST_NAME: Final = 253
-_FORBIDDEN_IN_NAME = re.compile(r"[\s\x00-\x1f\x7f/,#${}*?!\[\]\"'\\]")
+_FORBIDDEN_IN_NAME = r"[\s\x00-\x1f\x7f/,#${}*?!\[\]\"'\\]"
 _LONGEST_SHOWN = 60
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_PERCENT = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,9})?) ?%")
+_PERCENT = r"([0-9]{1,3}(?:\.[0-9]{1,9})?) ?%"
 
 
 class _Invalid(Enum):
@@ -183,7 +183,7 @@ COUNT: Final = whole(1)
 
 def percentage(value: Json) -> float | None:
     """Return the number before a percent sign, or None if the value is not a percentage."""
-    match = _PERCENT.fullmatch(value) if isinstance(value, str) else None
+    match = re.fullmatch(_PERCENT, value) if isinstance(value, str) else None
     return float(match[1]) if match is not None else None
 
 
@@ -201,7 +201,7 @@ FRACTION: Final = parsed(fraction, type=["number", "string"])
 
 def name_problem(name: str) -> str:
     """Return why a text cannot be a part of an address, or an empty text."""
-    bad = _FORBIDDEN_IN_NAME.search(name)
+    bad = re.search(_FORBIDDEN_IN_NAME, name)
     if bad is not None:
         character = "a slash" if bad[0] == "/" else "a blank" if bad[0].isspace() else repr(bad[0])
         return f"must not hold {character}, because names are parts of addresses; use letters, digits, - _ . : @ + ="

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from holdfast.compare import canonical
 from holdfast.errors import ChainBroken
 from holdfast.model.audit import AuditHead
+from holdfast.model.record import dataclass
 from holdfast.store.blobs import load
 from holdfast.store.records import AuditEvent, ChainedEvent
 

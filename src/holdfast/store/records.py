@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Final
 
 from holdfast.model.address import Address
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.store.state import Digest
 
 REVISIONS_KEPT: Final = 100  # of each resource; older ones are deleted

@@ -6,12 +6,13 @@ Times are seconds since the epoch, given by the caller.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, NamedTuple, NewType
 
 from holdfast.model.address import Address
 from holdfast.model.condition import Condition
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.model.resource import Origin
 from holdfast.model.verdict import Status
 

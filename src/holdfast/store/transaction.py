@@ -7,12 +7,13 @@ writes it as an escape, so that one such text does not keep a whole batch from b
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from holdfast.model.address import Address
 from holdfast.model.budget_charge import BudgetCharge
 from holdfast.model.finding import Finding
+from holdfast.model.record import dataclass
 from holdfast.store.governance import AcceptedValue, Approval, CorrectionRecord, Pause, Quarantine
 from holdfast.store.records import AppliedRevision, AuditEvent, Claim, DecisionRecord, VersionedRecord, WriteOperation
 from holdfast.store.state import CheckRequest, Digest, Relink, ResourceState, UnchangedCheck

@@ -11,9 +11,8 @@ from collections.abc import Mapping
 
 import orjson
 
-from holdfast.compare.normalize import Digest
 from holdfast.model.absent import ABSENT
-from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
+from holdfast.model.finding import ChangedBy, Digest, Finding, FindingClass, Op
 from holdfast.model.json import Json
 from holdfast.model.path import Selector, Step
 

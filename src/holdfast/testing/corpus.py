@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 
 from holdfast.compare import diff, go_json, paths, profiles, verdict_rules
+from holdfast.compare.profile import Profile
 from holdfast.compare.rules import FieldClass, ListKind, ListRule, Rule
 from holdfast.errors import DocumentError, InputError, Location
 from holdfast.model.absent import ABSENT
@@ -163,7 +164,7 @@ class Lens:
     """How a provider sees its own traffic: what it makes of an answer, and which rules it has for a kind."""
 
     convert: Callable[[Json], Json]
-    profiles: Callable[[str, str | None], Sequence[profiles.Profile]]  # by kind and API version
+    profiles: Callable[[str, str | None], Sequence[Profile]]  # by kind and API version
 
     def seen(self, case: Case) -> Case:
         """Return a case as the provider would hand it to the comparison."""
@@ -179,7 +180,7 @@ class Scorer:
 
     def __init__(
         self,
-        shipped: Sequence[profiles.Profile],
+        shipped: Sequence[Profile],
         *,
         use_schema: bool = True,
         lenses: Mapping[str, Lens] | None = None,
@@ -236,7 +237,7 @@ class Scorer:
 
 def score(
     cases: Iterable[Case],
-    shipped: Sequence[profiles.Profile],
+    shipped: Sequence[Profile],
     *,
     use_schema: bool = True,
     lenses: Mapping[str, Lens] | None = None,

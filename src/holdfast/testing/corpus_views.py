@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from holdfast.compare.profiles import Profile
+from holdfast.compare.profile import Profile
 from holdfast.providers.azure import conversion
 from holdfast.providers.azure.kinds import rules_of
 from holdfast.providers.azure.type_catalog import Types

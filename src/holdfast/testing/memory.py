@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from holdfast.compare import canonical, go_json
-from holdfast.compare.profiles import Profile
+from holdfast.compare.profile import Profile
 from holdfast.model.attribution import LikelyActor
 from holdfast.model.confidence import Confidence
 from holdfast.model.health import HealthSignal, Workload
@@ -54,7 +54,6 @@ class MemoryService:
     workload: Workload | None = None  # of every resource
     before_write: Callable[[str], None] = lambda _verb: None
     after_write: Callable[[str], None] = lambda _verb: None
-    lost_answers: list[WriteFailure] = field(default_factory=list)  # to creates that succeeded, one by one
 
     def fault(self, call: str) -> ReadFailure | WriteFailure | None:
         """Record a call and return the fault that hits it."""
@@ -64,10 +63,6 @@ class MemoryService:
             if trouble is not None:
                 return trouble
         return None
-
-    def lost_answer(self, verb: str) -> WriteFailure | None:
-        """Return the failure that replaces the answer to a successful create, if its answer is to be lost."""
-        return self.lost_answers.pop(0) if verb == "create" and self.lost_answers else None
 
     def find(self, kind: str, name: str) -> str | None:
         """Return the id of the resource with that name."""
@@ -210,7 +205,7 @@ class _MemoryWriter:
         self._signed("create", target.kind, ident)
         world.seen_keys[key] = ident
         world.after_write("create")
-        return world.lost_answer("create") or self._answer(ident, key)
+        return self._answer(ident, key)
 
     async def update(self, target: Target, change: Change, key: str) -> WriteResult:
         world = self._world

@@ -5,13 +5,13 @@ from __future__ import annotations
 import difflib
 import itertools
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 
 from holdfast.compare import element_identity
 from holdfast.compare.comparators import typed_equal
 from holdfast.model.json import Json
 from holdfast.model.path import Pointer
+from holdfast.model.record import dataclass
 
 _MOST_COMPARED = 250_000  # pairs of elements; longer lists are paired by index
 

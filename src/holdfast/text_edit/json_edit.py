@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from holdfast.compare import go_json
 from holdfast.model.json import Json
 from holdfast.model.path import Pointer
+from holdfast.model.record import dataclass
 from holdfast.text_edit.edits import Act, DocumentEdit
 
 _BLANK = re.compile(r"[ \t\n\r]*")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from holdfast.model.record import dataclass
 
 
 class CannotError(Exception):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.text_edit import yaml_scalars, yaml_spelling, yaml_values
 from holdfast.text_edit.pieces import CannotError, TextPatch
 from holdfast.text_edit.yaml_layout import Layout, column, is_bare_word

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
+from holdfast.model.record import dataclass
 from holdfast.text_edit import yaml_nodes
 from holdfast.text_edit.yaml_nodes import NodeKind, TextNode
 

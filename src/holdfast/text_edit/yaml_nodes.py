@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Any
 
 import yaml
 
 from holdfast.model.path import Pointer
+from holdfast.model.record import dataclass
 
 _Event = Any  # the library's own classes carry no types
 _Parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

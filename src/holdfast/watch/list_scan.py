@@ -9,10 +9,11 @@ store, page by page, so that a sweep of a million idle things needs no more memo
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from holdfast.model.address import Address
 from holdfast.model.read_result import ReadResult
+from holdfast.model.record import dataclass
 from holdfast.policy import resync_schedule
 from holdfast.providers.protocol import ItemFailed, ReadFailed
 from holdfast.reconcile.clock import Clock

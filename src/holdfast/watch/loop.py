@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from holdfast.errors import InputError
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
+from holdfast.model.record import dataclass
 from holdfast.policy import resync_schedule
 from holdfast.reconcile import unchecked
 from holdfast.reconcile.action_result import ActionOutcome, ActionResult

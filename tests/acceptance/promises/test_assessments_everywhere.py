@@ -217,7 +217,7 @@ def play(name: str, patch: pytest.MonkeyPatch, story: Callable[[Rounds], Any], p
     async def opened() -> None:
         async with PLACES[name](patch) as place:
             limits = AttemptLimits(same_state=99, chained=99, total=99, within=100_000.0)
-            rules = PolicyRules(CorrectionRules(mass_drift=None), assessment=replace(RULES, refusal=limits))
+            rules = PolicyRules(CorrectionRules(mass_drift=None), given_assessment=replace(RULES, refusal=limits))
             rounds = Rounds(place=place, options=options, own_profile=profile, rules=rules)
             await rounds.apply(rounds.declarations)
             await story(rounds)

@@ -17,7 +17,7 @@ import pytest
 
 from holdfast.model.read_result import Found
 from holdfast.model.write_result import Done
-from holdfast.providers.file.atomic_replace import TEMPORARY
+from holdfast.providers.file.safe_path import TEMPORARY
 from holdfast.providers.protocol import Change, Connection, Target
 from tests.unit.providers.running import with_provider
 

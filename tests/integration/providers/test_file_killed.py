@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.model.write_result import Done
-from holdfast.providers.file import atomic_replace
+from holdfast.providers.file import safe_path
 from tests.unit.providers.running import change, document, files, with_provider
 
 CHILD = """
@@ -53,7 +53,7 @@ def killed_child(root: Path, step: str, verb: str) -> None:
 
 
 def temporaries(root: Path) -> list[Path]:
-    return list(root.glob(f"{atomic_replace.TEMPORARY}*"))
+    return list(root.glob(f"{safe_path.TEMPORARY}*"))
 
 
 @pytest.mark.parametrize("step", ["fsync", "replace"])

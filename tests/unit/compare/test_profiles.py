@@ -8,7 +8,7 @@ from pathlib import Path as FilePath
 import pytest
 
 from holdfast.compare import diff, paths, profiles
-from holdfast.compare.profiles import Profile
+from holdfast.compare.profile import Profile
 from holdfast.compare.rules import FieldClass, ListKind, Presence, Rule
 from holdfast.errors import InputError
 from holdfast.model.absent import ABSENT
@@ -49,8 +49,8 @@ def test_a_profile_is_read_with_all_it_can_say():
           - {path: /count, class: ignore, when: {path: /autoscale, equals: true}}
     """)
     assert profile.id == "azure/vault@3"
-    assert profile.presence is Presence.BLANK
-    assert profile.keys is not None
+    assert profile.content.presence is Presence.BLANK
+    assert profile.content.keys is not None
     lists, tags, sku, guess, count = profile.rules
     assert lists.list_rule is not None
     assert (lists.list_rule.kind, lists.list_rule.key) == (ListKind.KEYED, ("tenantId", "objectId"))

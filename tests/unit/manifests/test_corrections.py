@@ -20,6 +20,7 @@ from holdfast.policy.correction_limits import CorrectionRules
 from holdfast.policy.mass_drift import MassDriftGuard
 from holdfast.policy.windows import DAYS, EVERY_DAY, Hours, Mode, Window
 from holdfast.policy.write_reasons import CORRECTIONS, EVERY, WriteReason
+from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.schema.document import InputErrors
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -42,7 +43,7 @@ corrections:
 
 def load(tmp_path, text):
     (tmp_path / "holdfast.yaml").write_text(text)
-    return project.load(None, tmp_path).corrections
+    return PolicyRules(project.load(None, tmp_path).corrections).corrections
 
 
 def moment(text, zone=dt.UTC):

@@ -67,7 +67,7 @@ def test_every_part_of_a_project_file_is_read(tmp_path):
         waivers=(tmp_path / "waivers.yaml",),
     )
     effective = settings.resolve([found.defaults])
-    assert effective.resync_period == 36000.0
+    assert effective.resync.period == 36000.0
     assert effective.provenance["resync_period"] == "project file (holdfast.yaml:16)"
 
 

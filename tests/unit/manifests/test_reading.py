@@ -85,7 +85,7 @@ def test_the_settings_of_a_manifest_say_their_line(tmp_path, cloud):
     (tmp_path / "net.yaml").write_text(NETWORK)
     found = loader.read([str(tmp_path)], cloud)
     effective = strategies.settings_for(found.declarations[0], found.strategies)
-    assert (effective.resync_period, effective.on_drift) == (3600.0, OnDrift.REPORT)
+    assert (effective.resync.period, effective.on_drift) == (3600.0, OnDrift.REPORT)
     assert effective.provenance["resync_period"] == f"resource ({tmp_path}/net.yaml:12)"
 
 
@@ -235,7 +235,7 @@ spec:
     assert (strategy.name, strategy.priority) == ("production", 5)
     assert str(strategy.selector) == "env in (prod),tier in (1,2),!legacy"
     effective = strategies.settings_for(found.declarations[0], found.strategies)
-    assert effective.resync_period == 3600.0
+    assert effective.resync.period == 3600.0
     where = f"{tmp_path}/s.yaml:13"
     assert effective.provenance["resync_period"] == f"strategy, kind override (production, Text {where})"
     assert strategy.defaults["resync_period"].source == f"production {tmp_path}/s.yaml:11"

@@ -71,8 +71,13 @@ def declaration(options=None, places=None, kind="Network", labels=None):
 
 
 def test_the_table_and_the_type_name_the_same_settings():
-    fields = {field.name for field in dataclasses.fields(Settings)} - {"provenance"}
-    assert fields == set(BY_NAME) == set(VALUES)
+    values = {field.name: getattr(Settings(), field.name) for field in dataclasses.fields(Settings)}
+    groups = {name: value for name, value in values.items() if dataclasses.is_dataclass(value)}
+    inside = [(name, field.name) for name, value in groups.items() for field in dataclasses.fields(value)]
+    plain = [("", name) for name in values if name not in groups and name != "provenance"]
+    settings_ = [(setting.group, setting.name.removeprefix(f"{setting.group}_")) for setting in REGISTRY]
+    assert sorted(inside + plain) == sorted(settings_)
+    assert set(BY_NAME) == set(VALUES)
 
 
 def test_every_name_spelling_flag_and_variable_stands_for_one_setting():
@@ -84,7 +89,7 @@ def test_every_name_spelling_flag_and_variable_stands_for_one_setting():
 def test_the_built_in_values_are_those_of_the_seed():
     found = settings.resolve([])
     assert found == dataclasses.replace(Settings(), provenance=dict.fromkeys(BY_NAME, "built-in"))
-    assert (found.resync_period, found.resync_jitter, found.recreate) == (0.0, 0.1, Recreate.WHEN_RESYNC)
+    assert (found.resync.period, found.resync.jitter, found.recreate) == (0.0, 0.1, Recreate.WHEN_RESYNC)
 
 
 @pytest.mark.parametrize("name", VALUES)
@@ -142,7 +147,7 @@ def test_an_empty_variable_says_nothing():
 def test_explicit_off_hides_what_is_on_further_out():
     resource = declaration({"resyncPeriod": 0})
     found = strategies.settings_for(resource, [], [settings.of_flags({"resync_period": "10h"})])
-    assert found.resync_period == 0
+    assert found.resync.period == 0
     assert found.provenance["resync_period"] == "resource (net.yaml:3)"
 
 
@@ -199,11 +204,11 @@ def test_whatever_is_given_where_the_nearest_level_wins_and_is_named(given_where
     for line, name in enumerate(VALUES):
         level = next((level for level in LEVELS if name in given_where[level]), Level.BUILT_IN)
         if level is Level.BUILT_IN:
-            value, said = getattr(Settings(), name), "built-in"
+            value, said = BY_NAME[name].value_in(Settings()), "built-in"
         else:
             value = VALUES[name][given_where[level][name]][1]
             said = f"resource (net.yaml:{line})" if level is Level.RESOURCE else f"{level} ({level}:{name})"
-        shown = getattr(found, name)
+        shown = BY_NAME[name].value_in(found)
         assert value.items() <= shown.items() if BY_NAME[name].joins else shown == value
         assert found.provenance[name] == said
 
@@ -211,10 +216,10 @@ def test_whatever_is_given_where_the_nearest_level_wins_and_is_named(given_where
 def test_a_providers_own_variable_speaks_for_its_resources_only_and_a_flag_is_stronger():
     azure = dataclasses.replace(declaration(), provider="azure")
     outer: list[Layer | Scoped] = [*settings.of_provider_variables({"AZURE_SYNC_PERIOD": "15m"}), {}]
-    assert strategies.settings_for(azure, [], outer).resync_period == 900
-    assert strategies.settings_for(declaration(), [], outer).resync_period == 0
+    assert strategies.settings_for(azure, [], outer).resync.period == 900
+    assert strategies.settings_for(declaration(), [], outer).resync.period == 0
     flag = settings.of_flags({"resync_period": "1h"})
-    assert strategies.settings_for(azure, [], [flag, *outer]).resync_period == 3600
+    assert strategies.settings_for(azure, [], [flag, *outer]).resync.period == 3600
     off = settings.of_provider_variables({"AZURE_SYNC_PERIOD": "never"})
     assert strategies.settings_for(azure, [], off).provenance["resync_period"] == "environment (AZURE_SYNC_PERIOD)"
     with pytest.raises(InputError, match="AZURE_SYNC_PERIOD"):

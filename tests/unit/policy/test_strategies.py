@@ -37,32 +37,32 @@ def test_the_most_exact_kind_override_wins(kind, period):
         defaults=every(9),
         kinds={"*": every(5), "Subnet*": every(3), "Network": every(1), "Subnet": every(2), "cloud/Port": every(4)},
     )
-    assert strategies.settings_for(declaration(kind), [strategy]).resync_period == period
+    assert strategies.settings_for(declaration(kind), [strategy]).resync.period == period
 
 
 def test_a_silent_strategy_leaves_a_setting_to_the_next():
     first = Strategy("a", priority=10, kinds={"Network": DRIFT})
     second = Strategy("b", defaults={**every(60), "on_drift": Given(OnDrift.APPROVE, Level.STRATEGY, "")})
     found = strategies.settings_for(declaration(), [second, first])
-    assert (found.on_drift, found.resync_period) == (OnDrift.REPORT, 60.0)
+    assert (found.on_drift, found.resync.period) == (OnDrift.REPORT, 60.0)
 
 
 def test_the_defaults_of_a_strategy_come_before_the_kind_override_of_a_lesser_one():
     first = Strategy("a", priority=1, defaults=every(1))
     second = Strategy("b", kinds={"Network": every(2)})
-    assert strategies.settings_for(declaration(), [second, first]).resync_period == 1
+    assert strategies.settings_for(declaration(), [second, first]).resync.period == 1
 
 
 def test_a_strategy_speaks_only_for_what_it_selects():
     strategy = Strategy("a", parse_labels("tier=1"), defaults=every(1))
-    assert strategies.settings_for(declaration(labels={"tier": "1"}), [strategy]).resync_period == 1
-    assert strategies.settings_for(declaration(labels={"tier": "2"}), [strategy]).resync_period == 0
+    assert strategies.settings_for(declaration(labels={"tier": "1"}), [strategy]).resync.period == 1
+    assert strategies.settings_for(declaration(labels={"tier": "2"}), [strategy]).resync.period == 0
 
 
 def test_equal_priorities_are_decided_by_name_and_told():
     one, other = Strategy("a", defaults=every(1)), Strategy("b", parse_labels("tier"), defaults=every(2))
     both, alone = declaration(name="x", labels={"tier": "1"}), declaration(name="y")
-    assert strategies.settings_for(both, [other, one]).resync_period == 1
+    assert strategies.settings_for(both, [other, one]).resync.period == 1
     (found,) = strategies.conflicts([other, one], [both, alone])
     assert str(found) == (
         "strategies a and b (both of priority 0) disagree about resyncPeriod for 1 resources such as "

@@ -68,12 +68,14 @@ class Servers:
 class Ward(Bench):
     """One process that corrects and assesses; build another on the same store and world to have a restart."""
 
-    rules: PolicyRules = field(default_factory=lambda: PolicyRules(CorrectionRules(mass_drift=None), assessment=RULES))
+    rules: PolicyRules = field(
+        default_factory=lambda: PolicyRules(CorrectionRules(mass_drift=None), given_assessment=RULES)
+    )
     servers: Servers = field(default_factory=Servers)
     declarations: list = field(default_factory=lambda: [declare("a", PLAIN, assess="corrections")])
 
     def with_rules(self, **changes) -> Ward:
-        self.rules = replace(self.rules, assessment=replace(self.rules.assessment, **changes))
+        self.rules = replace(self.rules, given_assessment=replace(self.rules.assessment, **changes))
         return self
 
     def restarted(self) -> Ward:

@@ -310,7 +310,7 @@ def test_a_write_that_was_refused_was_not_executed():
 
 
 def test_34_without_servers_only_the_hash_and_health_are_measured():
-    ward = Ward(rules=PolicyRules(assessment=AssessmentRules()))
+    ward = Ward(rules=PolicyRules(given_assessment=AssessmentRules()))
     ward.live.health_signals["running"] = True
     run(ward.correct())
     state = run(ward.finish()).assessment

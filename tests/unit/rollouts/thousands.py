@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import gc
 import os
 import signal
 import sys
@@ -21,7 +22,7 @@ from pathlib import Path
 
 import orjson
 
-from holdfast.cli.run import tune_collector
+from holdfast.cli.run import GARBAGE
 from holdfast.model.write_result import WriteError, WriteFailure
 from holdfast.policy.budgets import Percent
 from holdfast.rollouts import serialization
@@ -163,5 +164,5 @@ async def main(folder: Path, start: float, level: str) -> None:
 
 
 if __name__ == "__main__":
-    tune_collector()  # as every command does
+    gc.set_threshold(*GARBAGE)  # as every command does
     asyncio.run(main(Path(sys.argv[1]), float(sys.argv[2]), sys.argv[3]))

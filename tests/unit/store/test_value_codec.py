@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.compare.normalize import Digest
 from holdfast.model.absent import ABSENT
-from holdfast.model.finding import Finding
+from holdfast.model.finding import Digest, Finding
 from holdfast.model.json import Json
 from holdfast.store import value_codec
 from tests.unit.store import examples

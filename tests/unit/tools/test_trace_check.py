@@ -41,8 +41,12 @@ def test_functions_of_the_package_and_the_deepest_stack_are_recorded(tmp_path):
 
 
 def test_the_table_has_the_counts_of_both_commits():
-    text = trace_check.table({"drifted check": [1, 2, 3, 4]})
-    assert text.splitlines()[2:] == ["| drifted check | 159e92a | 582 | 103 | 257 | 34 |", "| | now | 1 | 2 | 3 | 4 |"]
+    text = trace_check.table({"drifted check": [1, 2, 3, 4, 5, 6]})
+    assert text.splitlines()[2:] == [
+        "| drifted check | 159e92a | 582 | 103 | 257 | 34 |",
+        "| | now | 1 | 2 | 3 | 4 |",
+        "| | now, without the front end | 5 | 6 | | |",
+    ]
 
 
 def test_the_entry_point_is_that_of_the_repository():

@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from holdfast.app.options import ProjectOptions
@@ -14,6 +14,7 @@ from holdfast.errors import InputError
 from holdfast.manifests import file_discovery, loader
 from holdfast.manifests import project as project_files
 from holdfast.manifests.loader import Manifests
+from holdfast.model.record import dataclass
 from holdfast.providers import registry
 from holdfast.store.state import ResourceState
 
@@ -21,7 +22,7 @@ from holdfast.store.state import ResourceState
 def find_config(options: ProjectOptions) -> project_files.Project:
     """Return the named project file, or the one that the manifests or this folder belong to."""
     named = Path(options.project) if options.project else None
-    return project_files.load(named, Path.cwd(), registry.names(), options.files)
+    return project_files.load(named, Path.cwd(), registry.AVAILABLE, options.files)
 
 
 @dataclass(frozen=True, slots=True)

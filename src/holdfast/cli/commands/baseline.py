@@ -37,7 +37,7 @@ def baseline_command(address: str, path: str | None, who: str | None, why: str, 
         async with project.connections() as connections:
             checked = await single_resource.check(project, connections, wanted)
             by = Person(who or options.person(), why)
-            taken = await finding_actions.rebaseline(project.store, checked, path, by, project.engine.owner)
+            taken = await finding_actions.rebaseline(project.store, checked, path, by, project.engine.claimant)
         for finding in taken:
             where = paths.format_path(finding.path) or "(document)"
             console.line(f"  = {where}  {findings.value_text(finding.observed)} is the new baseline", fg="cyan")

@@ -12,6 +12,7 @@ from holdfast.cli.exit_codes import exit_code
 from holdfast.cli.render import findings
 from holdfast.compare import comparators, diff, paths, profiles, verdict_rules
 from holdfast.compare.diff_walk import TraceEntry
+from holdfast.compare.profile import Profile
 from holdfast.manifests import project as projects
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found
@@ -81,7 +82,7 @@ def _rules(files: tuple[str, ...], provider: str, kind: str, want: Json) -> prof
     return profiles.stack([*own, *_shipped(provider, kind, want)])
 
 
-def _shipped(provider: str, kind: str, want: Json) -> Sequence[profiles.Profile]:
+def _shipped(provider: str, kind: str, want: Json) -> Sequence[Profile]:
     """Return what ships for a kind: of a provider that knows its kinds, what it knows of this one."""
     if provider == azure.NAME and kind in (kinds := azure.Kinds()):
         known = kinds[kind]

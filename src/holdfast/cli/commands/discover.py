@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import re
 from collections.abc import AsyncIterator, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
@@ -22,6 +22,7 @@ from holdfast.errors import HoldfastError, InputError
 from holdfast.manifests import file_discovery
 from holdfast.manifests import project as projects
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.model.resource import ManagementPolicy
 from holdfast.policy.dependency_graph import Graph
 from holdfast.providers.file import formats

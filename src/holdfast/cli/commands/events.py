@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -16,6 +15,7 @@ from holdfast.cli.render.text import count
 from holdfast.cli.run import in_store
 from holdfast.errors import InputError
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.notify.cloudevents import CloudEvent
 from holdfast.policy import durations, time_parsing
 from holdfast.store.protocol import Store

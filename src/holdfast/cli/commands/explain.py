@@ -20,10 +20,9 @@ from holdfast.model.address import Address
 from holdfast.model.attribution import LikelyActor
 from holdfast.model.finding import ChangedBy, FindingClass
 from holdfast.model.json import Json
-from holdfast.policy import strategies
+from holdfast.policy import settings, strategies
 from holdfast.reconcile import attribution, explain
 from holdfast.reconcile.explain import ExplainedFinding, Story
-from holdfast.reconcile.resolved_resource import settings_as_json
 from holdfast.rollouts import render as rollout_text
 from holdfast.store.state import ResourceState
 
@@ -97,7 +96,7 @@ def _settings(project: Project, address: Address, state: ResourceState | None) -
     if declaration is None:
         return dict(state.declared.options) if state is not None else {}
     resolved = strategies.settings_for(declaration, project.resources.strategies, project.resources.outer)
-    return settings_as_json(resolved)
+    return dict(settings.as_json(resolved))
 
 
 async def _likely_actors(project: Project, address: Address) -> tuple[LikelyActor, ...]:

@@ -14,7 +14,7 @@ from holdfast.app.project import Project
 from holdfast.cli import console, options
 from holdfast.cli.run import in_project
 from holdfast.compare import profiles
-from holdfast.compare.profiles import Profile
+from holdfast.compare.profile import Profile
 from holdfast.errors import InputError
 from holdfast.model.json import Json
 from holdfast.reconcile import upgrade_check

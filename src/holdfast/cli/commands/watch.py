@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final
 
 import click
@@ -15,6 +15,7 @@ from holdfast.app.watch import Watch
 from holdfast.cli import console, options, terminal_escape
 from holdfast.cli.render import remediations, reports
 from holdfast.cli.run import run
+from holdfast.model.record import dataclass
 from holdfast.policy import durations, settings
 from holdfast.reconcile.action_result import ActionResult
 from holdfast.reconcile.known_secrets import KnownSecrets

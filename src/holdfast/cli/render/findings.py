@@ -8,11 +8,10 @@ import orjson
 
 from holdfast.cli import console
 from holdfast.compare import paths
-from holdfast.compare.normalize import Digest
 from holdfast.model.absent import ABSENT
 from holdfast.model.attribution import LikelyActor
 from holdfast.model.confidence import Confidence
-from holdfast.model.finding import ChangedBy, Finding, Op
+from holdfast.model.finding import ChangedBy, Digest, Finding, Op
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status, Verdict
 

@@ -11,7 +11,7 @@ import difflib
 import html
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, NamedTuple
 
 from holdfast.cli.render import report_view
@@ -22,6 +22,7 @@ from holdfast.model.address import Address
 from holdfast.model.decision import Action
 from holdfast.model.finding import Finding, Op
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.model.resource import Declaration
 from holdfast.model.verdict import Status, Suppressed
 from holdfast.reconcile import display_value

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +18,7 @@ from holdfast.model import path as model
 from holdfast.model.absent import ABSENT
 from holdfast.model.finding import ChangedBy, Finding, Op
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.model.resource import Declaration
 from holdfast.model.verdict import Status, Suppressed, SuppressionReason
 from holdfast.reconcile import display_value

@@ -14,7 +14,6 @@ from holdfast.model.decision import Action
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status, SuppressionReason
 from holdfast.reconcile.action_result import LEFT_TO_OTHERS, ActionOutcome, ActionResult
-from holdfast.rollouts import render as rollout_text
 
 if TYPE_CHECKING:
     from holdfast.reconcile.check import CheckResult
@@ -59,6 +58,7 @@ def show_groups(report: RunReport, *, everything: bool = False) -> None:
     if not report.groups:
         return
     from holdfast.cli.render import rollouts
+    from holdfast.rollouts import render as rollout_text
 
     for group in report.groups:
         if everything or rollout_text.is_news(group):
@@ -184,6 +184,7 @@ def _acting_rollouts(report: RunReport) -> int:
     """Return how many rollouts have something left to do."""
     if not report.groups:
         return 0
+    from holdfast.rollouts import render as rollout_text
 
     return sum(rollout_text.is_acting(group) for group in report.groups)
 
@@ -192,6 +193,7 @@ def _stuck_rollouts(report: RunReport) -> int:
     """Return how many rollouts wait for a person."""
     if not report.groups:
         return 0
+    from holdfast.rollouts import render as rollout_text
 
     return sum(rollout_text.is_stuck(group) for group in report.groups)
 
@@ -379,6 +381,7 @@ def as_json(report: RunReport) -> Json:
 def _templates_as_json(report: RunReport) -> dict[str, Json]:
     if not report.groups:
         return {}
+    from holdfast.rollouts import render as rollout_text
 
     return {"templates": [rollout_text.as_json(group, looked_at(report)) for group in report.groups]}
 

@@ -9,10 +9,14 @@ A notation is a keyword-only function that returns a `Comparator`; its parameter
 
 from __future__ import annotations
 
-from holdfast.compare.comparators.base import ByKey, Comparator, Key, identity, typed_equal
-from holdfast.compare.comparators.custom import allow as allow_code
-from holdfast.compare.comparators.registry import build, names, register
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from holdfast.compare.comparators.base import ByKey, Comparator, Key, allow_code, identity, typed_equal
 from holdfast.compare.comparators.secrets import fingerprint, is_fingerprint, is_masked
+
+if TYPE_CHECKING:
+    from holdfast.compare.comparators.registry import build, names, register
 
 __all__ = [
     "ByKey",
@@ -28,3 +32,10 @@ __all__ = [
     "register",
     "typed_equal",
 ]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - a function of the registry
+    """Import the registry, and with it every notation, when the first comparator is built by its name."""
+    if name in ("build", "names", "register"):
+        return getattr(import_module(f"{__name__}.registry"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,16 +11,26 @@ import functools
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import field
 from typing import Protocol, TypeAlias, TypeVar
 
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 
 Key: TypeAlias = str | int | float | tuple[object, ...] | None
 """A hashable representative. Python's == on two keys is typed equality: booleans, NaN and containers carry a tag."""
 
 Read = TypeVar("Read")
+
+allowed_code: set[str] = set()  # entry points that profiles may name; see `custom`
+
+
+def allow_code(names: Iterable[str]) -> None:
+    """Let profiles name these entry points from now on, and no others."""
+    allowed_code.clear()
+    allowed_code.update(names)
+
 
 CACHE_ENTRIES = 4096
 CACHED_CHARACTERS = 256

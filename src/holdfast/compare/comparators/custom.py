@@ -7,24 +7,16 @@ the group `holdfast.comparators` of an installed package. Only entry points that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
 from importlib import metadata
 from typing import Final, Literal
 
 from holdfast.compare.comparators import base
 from holdfast.errors import ProfileError
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 
 GROUP: Final = "holdfast.comparators"
-
-_allowed: set[str] = set()
-
-
-def allow(names: Iterable[str]) -> None:
-    """Let profiles name these entry points from now on, and no others."""
-    _allowed.clear()
-    _allowed.update(names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +65,7 @@ def custom(*, function: str, style: Literal["key", "equal"] = "key") -> base.Com
 
 
 def _loaded(name: str) -> Callable[..., Json]:
-    if name not in _allowed:
+    if name not in base.allowed_code:
         raise ProfileError(
             f"custom: the function {name!r} is not allowed; list it under allowedCode in holdfast.yaml, by the name "
             f"that an installed package gives it in its entry points ({GROUP})"

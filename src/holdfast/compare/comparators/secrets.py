@@ -9,25 +9,23 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from holdfast.compare.comparators import base
 from holdfast.errors import ProfileError
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 
 MASKED_KEY: base.Key = ("write_only", "masked")
 WITHHELD_KEY: base.Key = ("write_only", "withheld")
 
-_MASK = re.compile(
-    r"""\s*
+_MASK = r"""(?xi) \s*
     | [*\u2022\u25cf]{3,}                                                     # ****, bullets
     | [*\[(<]* redacted [*\])>]*
     | [*\[(<]+ (?:masked|hidden|secret|sensitive|sensitive[ ]value) [*\])>]+
     | \{\{ [^{}]* \}\}                                                        # {{Logger-Credentials--id}}
-    """,
-    re.VERBOSE | re.IGNORECASE,
-)
+    """
 _LONGEST_MASK = 256
 _FINGERPRINT = re.compile(r"hmac-sha256:[0-9a-f]{64}")
 
@@ -55,7 +53,7 @@ def is_masked(value: Json) -> bool:
         elif isinstance(item, (list, tuple)):
             pending.extend(item)
         elif isinstance(item, str):
-            if len(item) > _LONGEST_MASK or _MASK.fullmatch(item) is None:
+            if len(item) > _LONGEST_MASK or re.fullmatch(_MASK, item) is None:
                 return False
         elif item is not None and item is not ABSENT:
             return False

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from holdfast.compare.comparators import base
 from holdfast.errors import ProfileError
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 
 _BLANKS = re.compile(r"[ \t\r\n\f\v]+")
 _BLANKS_IN_LINE = re.compile(r"[ \t\f\v]+")

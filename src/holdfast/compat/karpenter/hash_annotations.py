@@ -12,10 +12,10 @@ Pure: returns the patches, in the order that makes a crash repeatable (children 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 
 NODEPOOL: Final = "karpenter.sh/nodepool-hash"
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from holdfast.compare import paths
@@ -20,6 +19,7 @@ from holdfast.compat.karpenter.hash_annotations import NODEPOOL
 from holdfast.errors import UnhashableError
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 
 EC2_NODE_CLASS: Final = "karpenter.k8s.aws/ec2nodeclass-hash"
 

@@ -12,12 +12,13 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from holdfast.compare import canonical
 from holdfast.compare.go_json import Numbers
 from holdfast.errors import UnhashableError
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 
 NOT_FUNCTIONAL = frozenset({"apiVersion", "kind", "metadata", "status"})
 """Top-level fields with the identity and status of an object, not its function. Exact, case-sensitive."""

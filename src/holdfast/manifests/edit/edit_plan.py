@@ -6,7 +6,7 @@ Every path is looked up in the declaration as it stands, so that no edit moves t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Final
 
@@ -18,6 +18,7 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
 from holdfast.model.path import Path, Pointer, Selector, Step
+from holdfast.model.record import dataclass
 from holdfast.model.resource import Declaration
 from holdfast.policy import source_location
 

@@ -10,7 +10,6 @@ import difflib
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from holdfast.compare import go_json, yaml_reader
@@ -20,6 +19,7 @@ from holdfast.manifests.edit import json_places
 from holdfast.manifests.edit.edit_refusal import Refused
 from holdfast.model.json import Json
 from holdfast.model.path import Pointer
+from holdfast.model.record import dataclass
 from holdfast.model.resource import Declaration
 from holdfast.text_edit import yaml_nodes
 

@@ -7,7 +7,7 @@ written in a way nobody thought of is refused rather than spoilt.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 import yaml
@@ -16,6 +16,7 @@ from holdfast.compare import yaml_reader
 from holdfast.errors import InputError
 from holdfast.manifests.waivers import SECTION
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.policy.waivers import Waiver
 from holdfast.text_edit import yaml_spelling
 

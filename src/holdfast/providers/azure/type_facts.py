@@ -32,7 +32,7 @@ from typing import Final
 import orjson
 
 from holdfast.compare import profiles
-from holdfast.compare.profiles import Profile
+from holdfast.compare.profile import Profile
 from holdfast.model.json import Json
 
 FILE: Final = "azure_types.jsonl.gz"

@@ -15,13 +15,11 @@ import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Final
 
-from holdfast.providers.file.safe_path import Place, Root
-
-TEMPORARY: Final = ".holdfast-"  # how the names of our temporary files begin
+from holdfast.model.record import dataclass
+from holdfast.providers.file.safe_path import TEMPORARY, Place, Root
 
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 _NO_ATTRIBUTES = frozenset({errno.ENOTSUP, errno.EOPNOTSUPP, errno.EPERM, errno.EACCES, errno.ENODATA})

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import codecs
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from holdfast.errors import DocumentError
+from holdfast.model.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

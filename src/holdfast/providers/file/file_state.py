@@ -10,7 +10,6 @@ import posixpath
 import pwd
 import stat
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -21,6 +20,7 @@ from holdfast.compare.comparators import typed_equal
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.read_result import NotFound, ReadError, ReadFailure
+from holdfast.model.record import dataclass
 from holdfast.providers.file import encoding, formats
 from holdfast.providers.file.safe_path import OutsideError, Place, Root
 from holdfast.providers.file.spec import Account, Declared
@@ -72,8 +72,11 @@ def look(root: Root, path: str) -> Seen | NotFound | ReadFailure:
 def look_at(root: Root, place: Place) -> Seen | NotFound | ReadFailure:
     """Read the file at a place."""
     try:
-        with root.passing(place.real.parent) as folder:
+        folder = root.enter(place.real.parent)
+        try:
             return look_in(folder, place)
+        finally:
+            os.close(folder)
     except FileNotFoundError:
         if root.exists:
             return NotFound()
@@ -88,20 +91,17 @@ def look_in(folder: int, place: Place) -> Seen | ReadFailure:
     """Read the file at a place in its folder, which is held; raise OSError if it cannot be opened."""
     handle = os.open(place.real.name, _OPENING, dir_fd=folder)
     try:
-        return _read(handle, place)
+        before = os.fstat(handle)
+        if not stat.S_ISREG(before.st_mode):
+            return ReadFailure(ReadError.OTHER, f"{place.id!r} is {_kind(before.st_mode)}, not a file")
+        if before.st_size > MAX_BYTES:
+            detail = f"{place.id!r} has {before.st_size:,} bytes; the limit is {MAX_BYTES:,}"
+            return ReadFailure(ReadError.OTHER, detail)
+        with os.fdopen(handle, "rb", closefd=False) as file:
+            data = file.read(MAX_BYTES + 1)
+        after = os.fstat(handle)
     finally:
         os.close(handle)
-
-
-def _read(handle: int, place: Place) -> Seen | ReadFailure:
-    before = os.fstat(handle)
-    if not stat.S_ISREG(before.st_mode):
-        return ReadFailure(ReadError.OTHER, f"{place.id!r} is {_kind(before.st_mode)}, not a file")
-    if before.st_size > MAX_BYTES:
-        return ReadFailure(ReadError.OTHER, f"{place.id!r} has {before.st_size:,} bytes; the limit is {MAX_BYTES:,}")
-    with os.fdopen(handle, "rb", closefd=False) as file:
-        data = file.read(MAX_BYTES + 1)
-    after = os.fstat(handle)
     if (after.st_mtime_ns, after.st_size) != (before.st_mtime_ns, before.st_size) or len(data) != after.st_size:
         return ReadFailure(ReadError.UNSETTLED, f"{place.id!r} was being written while it was read")
     return Seen(place, data, stat.S_IMODE(after.st_mode), after.st_uid, after.st_gid)

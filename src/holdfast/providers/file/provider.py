@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import cached_property
-from importlib import resources
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from holdfast.compare import profiles
 from holdfast.provider import Connection, Declaration, InputError, Kind, Reader, Writer
-from holdfast.providers import connection_settings
+from holdfast.providers import builtin_profiles, connection_settings
 from holdfast.providers.file import spec
 from holdfast.providers.file.reader import FileReader
 from holdfast.providers.file.safe_path import Root
-from holdfast.providers.file.writer import FileWriter
 from holdfast.schema import fields
 
 _SETTINGS: Final = fields.plain({"root": fields.STRING, "include": fields.STRINGS})
@@ -45,8 +42,7 @@ class FileProvider:
     @cached_property
     def kinds(self) -> Mapping[str, Kind]:
         """The two kinds; lists serve discovery only, as one call costs as much as reading each."""
-        text = resources.files(__package__).joinpath("profiles/file.yaml").read_bytes()
-        rules = tuple(profiles.parse(text, "file/profiles/file.yaml"))
+        rules = builtin_profiles.shipped_with(self.name)
         return {
             name: Kind(
                 name,
@@ -54,25 +50,28 @@ class FileProvider:
                 conditional=True,
                 fills_in=False,
                 profiles=rules,
-                schema=spec.schema(name),
+                schema=spec.SCHEMAS[name],
                 discovers=True,
                 pool="files",  # a file may be declared as a Document or as a Text
             )
             for name in (spec.DOCUMENT, spec.TEXT)
         }
 
-    @asynccontextmanager
-    async def reader(self, connection: Connection) -> AsyncIterator[Reader]:
+    def reader(self, connection: Connection) -> AbstractAsyncContextManager[Reader]:
         """Open the reading half."""
-        given = connection_settings.read(_SETTINGS, connection)
-        yield FileReader(_root(connection, given), self.kinds, list(given.get("include", ("**/*",))))
+        root, include = _settings(connection)
+        return nullcontext(FileReader(root, self.kinds, include))
 
-    @asynccontextmanager
-    async def writer(self, connection: Connection) -> AsyncIterator[Writer]:
+    def writer(self, connection: Connection) -> AbstractAsyncContextManager[Writer]:
         """Open the writing half."""
-        yield FileWriter(_root(connection, connection_settings.read(_SETTINGS, connection)))
+        from holdfast.providers.file.writer import FileWriter  # noqa: PLC0415 - a check never loads it
+
+        return nullcontext(FileWriter(_settings(connection)[0]))
 
 
-def _root(connection: Connection, given: dict[str, Any]) -> Root:
-    folder = Path(given.get("root", ".")).expanduser()
-    return Root(Path(connection.base_dir, folder).absolute())
+def _settings(connection: Connection) -> tuple[Root, Sequence[str]]:
+    given = dict(connection.settings)
+    if given.keys() != {"root"} or not isinstance(given["root"], str) or not given["root"]:  # not plainly right
+        given = connection_settings.read(_SETTINGS, connection)
+    root = Root(Path(connection.base_dir, Path(given.get("root", ".")).expanduser()).absolute())
+    return root, given.get("include", ("**/*",))

@@ -6,6 +6,7 @@ import asyncio
 import os
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -15,9 +16,9 @@ from holdfast.errors import DocumentError
 from holdfast.model.attribution import LikelyActor
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found, ReadError, ReadFailure, ReadResult
-from holdfast.providers.file import atomic_replace, attribution, file_state, formats, spec
+from holdfast.providers.file import file_state, formats, spec
 from holdfast.providers.file.file_state import Seen
-from holdfast.providers.file.safe_path import OutsideError, Root
+from holdfast.providers.file.safe_path import TEMPORARY, OutsideError, Root
 from holdfast.providers.protocol import Hint, Kind, Listed, ReadFailed, Target, Unchanged
 
 _PROJECT_FILE: Final = "holdfast.yaml"
@@ -32,7 +33,7 @@ class FileReader:
     def __init__(self, root: Root, kinds: Mapping[str, Kind], include: Sequence[str]) -> None:
         self.kinds = kinds
         self._root = root
-        self._include = [_glob(pattern) for pattern in include]
+        self._include = include
 
     async def read(self, target: Target, hint: Hint | None = None) -> ReadResult | Unchanged:
         """Read one file; the same digest as last time means that it need not be parsed."""
@@ -64,8 +65,8 @@ class FileReader:
 
     def _includes(self, path: str) -> bool:
         name = PurePosixPath(path).name
-        is_ours = name.startswith(atomic_replace.TEMPORARY) or name == _PROJECT_FILE
-        return not is_ours and any(glob.fullmatch(path) for glob in self._include)
+        is_ours = name.startswith(TEMPORARY) or name == _PROJECT_FILE
+        return not is_ours and any(_glob(pattern).fullmatch(path) for pattern in self._include)
 
     def _is_inside(self, path: str) -> bool:
         """Return True if an entry is, or leads to, a file below the root; a missing root fails at the read."""
@@ -97,25 +98,30 @@ class FileReader:
 
     async def likely_actors(self, target: Target) -> Sequence[LikelyActor]:
         """Return the owner of the file as its likely last writer."""
+        from holdfast.providers.file import attribution  # noqa: PLC0415
+
         return await asyncio.to_thread(attribution.likely_actors, self._root, target)
 
     def signature(self, kind: str, document: Json) -> str | None:  # noqa: ARG002 - both kinds have an owner
         """Return the owner in a document; unmoved since our own write, it accuses nobody."""
+        from holdfast.providers.file import attribution  # noqa: PLC0415
+
         return attribution.owner(document)
 
 
 def read(root: Root, target: Target, hint: Hint | None) -> ReadResult | Unchanged:
     """Read one file. Blocking."""
     try:
-        wanted = spec.of(target)
+        wanted = spec.of(target) if hint is None or target.id is None else None
+        seen = file_state.look(root, target.id or "" if wanted is None else wanted.path)
+        if not isinstance(seen, Seen):
+            return seen
+        digest = seen.digest
+        if hint is not None and hint.raw_digest == digest:  # the declaration is the one that was read with it
+            return Unchanged(digest, digest)
+        wanted = wanted or spec.of(target)
     except spec.BadDeclarationError as error:
         return ReadFailure(ReadError.OTHER, str(error))
-    seen = file_state.look(root, wanted.path)
-    if not isinstance(seen, Seen):
-        return seen
-    digest = seen.digest
-    if hint is not None and hint.raw_digest == digest:
-        return Unchanged(digest, digest)
     try:
         return Found(file_state.document(seen, wanted), digest, digest, seen.place.id)
     except DocumentError as error:
@@ -136,6 +142,7 @@ def _walk_failed(error: OSError) -> None:
     raise ReadFailed(ReadFailure(trouble, f"a folder below the root cannot be read: {reason}")) from None
 
 
+@cache
 def _glob(pattern: str) -> re.Pattern[str]:
     """Compile a glob over whole paths: * and ? stay within a folder, ** goes through any number of them."""
     out = ""

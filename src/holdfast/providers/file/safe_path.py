@@ -13,11 +13,13 @@ import os
 import posixpath
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
 from holdfast.model.read_result import ReadError
+from holdfast.model.record import dataclass
+
+TEMPORARY: Final = ".holdfast-"  # how the names of our temporary files begin
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 # On the way through a folder nothing of it is read, so the right to pass through is enough where the system knows that.
@@ -54,9 +56,13 @@ class Root:
 
     def locate(self, relative: str) -> Place:
         """Find the real place of a path; raise OutsideError if it is not safely below the root."""
-        if not self.exists:
+        if not _is_there(self.path):
             raise OutsideError(f"the root {str(self.path)!r} is not there; create or mount it", ReadError.UNREACHABLE)
-        name = _normal(relative)
+        if "\0" in relative:
+            raise OutsideError("a path cannot hold a NUL character")
+        name = posixpath.normpath(relative)
+        if name.startswith("/") or name == "." or ".." in name.split("/"):
+            raise OutsideError(f"{relative!r} is not a path below the root")
         try:
             root = self.path.resolve()
             entry = (root / name).parent.resolve() / PurePosixPath(name).name
@@ -67,22 +73,28 @@ class Root:
             raise OutsideError(f"{name!r} leads outside the root through a symbolic link")
         if entry != real and not _is_there(real):
             raise OutsideError(f"{name!r} is a symbolic link to something that is not there", ReadError.UNCONFIRMED)
-        return Place(name, _below(root, real), _below(root, entry))
+        return Place(name, PurePosixPath(real.relative_to(root)), PurePosixPath(entry.relative_to(root)))
 
     @contextlib.contextmanager
     def passing(self, folder: PurePosixPath) -> Iterator[int]:
         """Hold a folder below the root, to open what is in it."""
-        with self._walked(folder, _PASSING, make=False) as handle:
+        handle = self.enter(folder)
+        try:
             yield handle
+        finally:
+            os.close(handle)
 
     @contextlib.contextmanager
     def folder(self, folder: PurePosixPath, *, make: bool = False) -> Iterator[int]:
         """Hold a folder below the root open, to change what is in it; `make` it and those above where they lack."""
-        with self._walked(folder, _FOLDER, make=make) as handle:
+        handle = self.enter(folder, _FOLDER, make=make)
+        try:
             yield handle
+        finally:
+            os.close(handle)
 
-    @contextlib.contextmanager
-    def _walked(self, folder: PurePosixPath, last: int, *, make: bool) -> Iterator[int]:
+    def enter(self, folder: PurePosixPath, last: int = _PASSING, *, make: bool = False) -> int:
+        """Open a folder below the root, step by step; the caller closes it."""
         parts = folder.parts
         handle = os.open(self.path, last if not parts or make else _PASSING)
         try:
@@ -90,9 +102,10 @@ class Root:
                 inner = _entered(handle, part, last if number == len(parts) or make else _PASSING, make=make)
                 os.close(handle)
                 handle = inner
-            yield handle
-        finally:
+        except BaseException:
             os.close(handle)
+            raise
+        return handle
 
 
 def _entered(folder: int, name: str, flags: int, *, make: bool) -> int:
@@ -117,10 +130,6 @@ def _is_link(folder: int, name: str) -> bool:
         return False
 
 
-def _below(root: Path, path: Path) -> PurePosixPath:
-    return PurePosixPath(path.relative_to(root).as_posix())
-
-
 def _is_there(path: Path) -> bool:
     """Return True if something is there; where that cannot be known, let the attempt to open it say why."""
     try:
@@ -130,12 +139,3 @@ def _is_there(path: Path) -> bool:
     except OSError:
         return True
     return True
-
-
-def _normal(relative: str) -> str:
-    if "\0" in relative:
-        raise OutsideError("a path cannot hold a NUL character")
-    name = posixpath.normpath(relative)
-    if name.startswith("/") or name == "." or ".." in name.split("/"):
-        raise OutsideError(f"{relative!r} is not a path below the root")
-    return name

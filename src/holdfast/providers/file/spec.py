@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from typing import Final
 
 from holdfast.model.absent import ABSENT
+from holdfast.model.record import dataclass
 from holdfast.provider import Declaration, InputError, Json, Location, Target
 from holdfast.providers.file import formats
 from holdfast.schema import fields
@@ -126,8 +127,7 @@ def _mistake(wanted: Mapping[str, Json], name: str, check: Callable[[Json], obje
 _ACCOUNT = {"type": ["string", "integer"], "description": "A name or an id; compared and written only if declared."}
 
 
-def schema(kind: str) -> dict[str, Json]:
-    """Return the JSON Schema of spec.resource."""
+def _schema(kind: str) -> dict[str, Json]:
     properties: dict[str, Json] = {
         "path": {"type": "string", "minLength": 1, "description": "Relative to the connection's root."},
         "mode": {"type": "string", "pattern": f"^{_MODE.pattern}$"},
@@ -138,3 +138,6 @@ def schema(kind: str) -> dict[str, Json]:
     if kind == DOCUMENT:
         properties["format"] = {"enum": list(formats.NAMES)}
     return {"type": "object", "required": ["path"], "properties": properties, "additionalProperties": False}
+
+
+SCHEMAS: Final = {kind: _schema(kind) for kind in (DOCUMENT, TEXT)}  # of spec.resource, as JSON Schema

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from holdfast.compare import paths
 from holdfast.compare.comparators import typed_equal
-from holdfast.compare.profiles import Profile
+from holdfast.compare.profile import Profile
 from holdfast.compare.rule_tree import RuleTree
 from holdfast.model.json import Json
 from holdfast.model.path import Path
@@ -136,6 +136,7 @@ class Etag:
 
     header: str | None = None
     pointer: Path | None = None
+    is_conditional: bool = False  # a write says which version it changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +180,16 @@ class Operation:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerRules:
+    """What an answer about a thing says beside its document."""
+
+    status: StatusRules = field(default_factory=StatusRules)
+    error: Path | None = None
+    attribution: Attribution | None = None
+    identity: Identity | None = None  # where a document says its own id
+
+
+@dataclass(frozen=True, slots=True)
 class Described:
     """One kind of thing in an API."""
 
@@ -193,14 +204,10 @@ class Described:
     list: Listing | None = None
     find: Find | None = None
     etag: Etag = field(default_factory=Etag)
-    is_conditional: bool = False
-    status: StatusRules = field(default_factory=StatusRules)
+    answers: AnswerRules = field(default_factory=AnswerRules)
     operation: Operation | None = None
     idempotency_header: str | None = None
-    error: Path | None = None
     profile: Profile | None = None
-    attribution: Attribution | None = None
-    identity: Identity | None = None  # where a document says its own id
 
     def ident(self, given: str | None, name: str) -> str | None:
         """Return the id of a thing: the known one, or its name where the two are the same."""

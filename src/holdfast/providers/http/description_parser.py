@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
 from holdfast.compare import paths, profiles
-from holdfast.compare.profiles import Profile
+from holdfast.compare.profile import Profile
 from holdfast.errors import InputError
 from holdfast.model.json import Json
 from holdfast.model.path import Path
@@ -22,6 +22,7 @@ from holdfast.model.write_result import WriteError
 from holdfast.providers import connection_settings
 from holdfast.providers.http import description, raw_slices, url_templates
 from holdfast.providers.http.description import (
+    AnswerRules,
     Api,
     Attribution,
     Body,
@@ -229,16 +230,25 @@ def _profile(given: dict[str, Json], at: Place) -> Profile | None:
 def _kind(given: dict[str, Any], at: Place) -> Described:
     read, envelope = given.pop("read"), given.pop("envelope", ())
     profile = given.get("profile")
+    answers = {name: given.pop(name) for name in ("status", "error", "attribution") if name in given}
+    if given.pop("is_conditional", False):
+        etag = given.get("etag", Etag())
+        if etag == Etag():
+            message = "`conditional` needs to know where the version stands: add `etag: header`, or a path"
+            at.fail(message, "conditional")
+        given["etag"] = replace(etag, is_conditional=True)
     described = Described(
         str(at.pointer[-1]),
         _call(read, "GET"),
         read.get("item", envelope),
         profiles.stack([profile] if profile else []).tree(),
         envelope,
+        answers=AnswerRules(**answers),
         **given,
     )
     _check(described, at)
-    return replace(described, identity=_identity(read.get("id"), described))
+    identity = _identity(read.get("id"), described)
+    return replace(described, answers=replace(described.answers, identity=identity))
 
 
 def _identity(given: Path | str | None, described: Described) -> Identity | None:
@@ -258,9 +268,6 @@ def _identity(given: Path | str | None, described: Described) -> Identity | None
 
 def _check(described: Described, at: Place) -> None:
     """Note fields that do not go together."""
-    if described.is_conditional and described.etag == Etag():
-        message = "`conditional` needs to know where the version stands: add `etag: header`, or a path"
-        at.fail(message, "conditional")
     if described.find is not None and described.list is None:
         at.fail("`find` goes through a list: describe `list` too", "find")
     raw_slices.items(described.item)

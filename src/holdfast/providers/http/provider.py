@@ -78,7 +78,7 @@ def _kind(described: Described) -> Kind:
         described.name,
         patches=described.update is not None and described.update.body.is_patch,
         lists=lists_all and listing is not None and not listing.is_partial,
-        conditional=described.is_conditional,
+        conditional=described.etag.is_conditional,
         profiles=(described.profile,) if described.profile is not None else (),
         discovers=lists_all,
         repeats_create=_repeats_create(described),

@@ -49,7 +49,7 @@ class HttpReader:
             if error.name != "id":
                 return ReadFailure(ReadError.OTHER, str(error))
             return await self._read_unknown(kind, target)
-        headers = {"If-None-Match": hint.etag} if kind.is_conditional and hint is not None and hint.etag else None
+        headers = {"If-None-Match": hint.etag} if kind.etag.is_conditional and hint is not None and hint.etag else None
         call = kind.read
         url = self._client.base + path
         answer = await self._client.send(call.method, url, call.label, headers)
@@ -58,7 +58,7 @@ class HttpReader:
                 return found(kind, answer, hint, Asked(ident, target.desired), url)
             if answer.status == 304 and headers is not None and hint is not None:
                 return Unchanged(hint.etag, hint.raw_digest)
-            absence = status_mapping.absence(answer, kind.status, call.label)
+            absence = status_mapping.absence(answer, kind.answers.status, call.label)
             if absence is not None:
                 return absence
         return status_mapping.unreadable(answer, call.label)
@@ -66,7 +66,7 @@ class HttpReader:
     async def health_signals(self, target: Target, since: float) -> Sequence[HealthSignal]:  # noqa: ARG002 - only the present is known
         """Return True if a thing is settled, where the description says what a thing looks like that is not."""
         kind = self._described.get(target.kind)
-        if kind is None or kind.status.unsettled is None:
+        if kind is None or kind.answers.status.unsettled is None:
             return ()
         return (health_signals.of_reading("settled", await self.read(target)),)
 
@@ -151,20 +151,22 @@ class HttpReader:
     async def likely_actors(self, target: Target) -> Sequence[LikelyActor]:
         """Name who the thing itself says wrote it last, where the description says how to tell."""
         kind = self._described.get(target.kind)
-        if kind is None or kind.attribution is None:
+        if kind is None or kind.answers.attribution is None:
             return ()
         now = await self.read(target)
         found = (
-            attribution.likely_actor(kind.attribution, now.document, self._secrets) if isinstance(now, Found) else None
+            attribution.likely_actor(kind.answers.attribution, now.document, self._secrets)
+            if isinstance(now, Found)
+            else None
         )
         return () if found is None else (found,)
 
     def signature(self, kind: str, document: Json) -> str | None:
         """Return the name a document bears, as `likely_actors` would give it."""
         described = self._described.get(kind)
-        if described is None or described.attribution is None:
+        if described is None or described.answers.attribution is None:
             return None
-        found = attribution.likely_actor(described.attribution, document, self._secrets)
+        found = attribution.likely_actor(described.answers.attribution, document, self._secrets)
         return None if found is None else found.who
 
 
@@ -208,16 +210,16 @@ def found(kind: Described, answer: Answer, hint: Hint | None, asked: Asked, url:
     if isinstance(document, ReadFailure):
         return document if answer.body and not status_mapping.is_html(answer) else _malformed(answer, label, "")
     redirected = response_identity.is_elsewhere(url, answer.url)
-    doubt = response_identity.doubt(document, asked, kind.identity, kind.rules, redirected=redirected)
+    doubt = response_identity.doubt(document, asked, kind.answers.identity, kind.rules, redirected=redirected)
     if doubt:
         return ReadFailure(ReadError.MALFORMED, f"the answer to {label} {doubt}")
-    state = _state(kind, document, label) if kind.status.has_states else None
+    state = _state(kind, document, label) if kind.answers.status.has_states else None
     return state or Found(document, etag or _etag_inside(kind.etag, document), digest, asked.ident)
 
 
 def _state(kind: Described, document: Json, label: str) -> NotFound | ReadFailure | None:
     """Return the read result that a document states about itself: not settled or not found; None otherwise."""
-    rules = kind.status
+    rules = kind.answers.status
     if rules.unsettled is not None and rules.unsettled.holds(document):
         return ReadFailure(ReadError.UNSETTLED, f"{label}: it is still being changed")
     if rules.deleted is not None and rules.deleted.holds(document):

@@ -41,7 +41,7 @@ class HttpWriter:
         if kind is None or kind.create is None:
             return _undescribed("create", target)
         headers = _headers(kind, key, "application/json")
-        if kind.is_conditional and kind.create.call.method == "PUT":
+        if kind.etag.is_conditional and kind.create.call.method == "PUT":
             headers["If-None-Match"] = "*"
         try:
             body = request_body.for_create(kind, dict(target.desired))
@@ -84,7 +84,7 @@ class HttpWriter:
         if body is ABSENT:
             return Done(ident, None, change.etag)
         headers = _headers(kind, key, kind.update.content_type)
-        if kind.is_conditional and change.etag is not None:
+        if kind.etag.is_conditional and change.etag is not None:
             headers["If-Match"] = change.etag
         answer = await self._send(kind.update.call, target, kind, headers, body)
         if isinstance(answer, WriteFailure):
@@ -102,7 +102,7 @@ class HttpWriter:
         if ident is None and "id" in kind.delete.path.names:
             return Done("")  # never made, as far as anybody knows
         headers = _headers(kind, key, None)
-        if kind.is_conditional and etag is not None:
+        if kind.etag.is_conditional and etag is not None:
             headers["If-Match"] = etag
         answer = await self._send(kind.delete, target, kind, headers, ABSENT, gone_is_done=True)
         if isinstance(answer, WriteFailure):
@@ -158,7 +158,7 @@ class HttpWriter:
             if status_mapping.is_success(answer.status):
                 return answer
             absence = (
-                status_mapping.absence(answer, kind.status, call.label)
+                status_mapping.absence(answer, kind.answers.status, call.label)
                 if "id" in call.path.names or gone_is_done
                 else None
             )
@@ -171,9 +171,11 @@ class HttpWriter:
                     else WriteFailure(WriteError.MOVED, f"{call.label}: it is not there any more")
                 )
         quoted = (
-            error_excerpt.error_text(answer.body, kind.error, self._secrets, body) if isinstance(answer, Answer) else ""
+            error_excerpt.error_text(answer.body, kind.answers.error, self._secrets, body)
+            if isinstance(answer, Answer)
+            else ""
         )
-        return status_mapping.refused(answer, kind.status, call.label, quoted)
+        return status_mapping.refused(answer, kind.answers.status, call.label, quoted)
 
     # -- operations that take their time
 
@@ -201,16 +203,16 @@ class HttpWriter:
         if isinstance(answer, Lost) or answer.status >= 500 or answer.status in _PASSING:
             wait = None if isinstance(answer, Lost) else status_mapping.retry_after(answer.headers)
             return InProgress(ident, dict(token), kind.operation.poll_seconds if wait is None else wait)
-        if answer.status in kind.status.gone:
+        if answer.status in kind.answers.status.gone:
             return WriteFailure(WriteError.RETRYABLE, "nothing is known of the operation any more", is_unsure=True)
         if not status_mapping.is_success(answer.status):
-            return status_mapping.refused(answer, kind.status, label)
+            return status_mapping.refused(answer, kind.answers.status, label)
         return self._polled(kind, kind.operation, answer, token)
 
     def _polled(self, kind: Described, operation: Operation, answer: Answer, token: Mapping[str, Json]) -> WriteResult:
         document = _parsed(answer.body)
         if operation.failed is not None and operation.failed.holds(document):
-            quoted = error_excerpt.error_text(answer.body, kind.error, self._secrets, None)
+            quoted = error_excerpt.error_text(answer.body, kind.answers.error, self._secrets, None)
             return WriteFailure(WriteError.RETRYABLE, "the operation failed" + (f": {quoted}" if quoted else ""))
         done = operation.done.holds(document) if operation.done else answer.status not in operation.accepted
         if not done:

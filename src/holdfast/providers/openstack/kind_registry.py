@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache, partial
-from importlib import resources
 from typing import Final
 
-from holdfast.compare import profiles
+from holdfast.providers import builtin_profiles
 from holdfast.providers.openstack import defaults
 from holdfast.providers.openstack.kind_definition import KindDefinition
 from holdfast.providers.openstack.kinds import (
@@ -47,7 +46,7 @@ BY_KIND: Final[Mapping[str, KindDefinition]] = {thing.kind: thing for thing in T
 @cache
 def kinds() -> Mapping[str, Kind]:
     """Return the kinds; their profiles are read once."""
-    rules = shipped()
+    rules = builtin_profiles.shipped_with("openstack")
     return {
         thing.kind: Kind(
             thing.kind,
@@ -59,14 +58,3 @@ def kinds() -> Mapping[str, Kind]:
         )
         for thing in THINGS
     }
-
-
-@cache
-def shipped() -> tuple[profiles.Profile, ...]:
-    """Read the profiles beside this module."""
-    found: list[profiles.Profile] = []
-    folder = resources.files(__package__).joinpath("profiles")
-    for entry in sorted(folder.iterdir(), key=lambda item: item.name):
-        if entry.name.endswith(".yaml"):
-            found += profiles.parse(entry.read_bytes(), f"openstack/profiles/{entry.name}")
-    return tuple(found)

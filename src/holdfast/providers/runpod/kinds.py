@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import Final
 
-from holdfast.compare import profiles
 from holdfast.provider import Draft, InputError, Json, Kind, Location, Target
+from holdfast.providers import builtin_profiles
 
 ENDPOINT: Final = "Endpoint"
 VOLUME: Final = "NetworkVolume"
@@ -115,8 +114,7 @@ def whole(target: Target) -> dict[str, Json]:
 @cache
 def shipped() -> Mapping[str, Kind]:
     """Return the kinds; their profiles are read once."""
-    text = resources.files(__package__).joinpath("profiles/runpod.yaml").read_bytes()
-    rules = profiles.parse(text, "runpod/profiles/runpod.yaml")
+    rules = builtin_profiles.shipped_with("runpod")
     schemas = {VOLUME: _VOLUME_SCHEMA, TEMPLATE: _TEMPLATE_SCHEMA}
     return {
         name: Kind(

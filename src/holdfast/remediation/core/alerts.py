@@ -7,10 +7,11 @@ because alerts of a dead Prometheus expire by themselves. A silence does not res
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.remediation.core import metrics, scoring
 from holdfast.remediation.core.scoring import Measurement
 

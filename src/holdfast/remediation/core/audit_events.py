@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.policy import durations
 from holdfast.remediation.core import state_hash
 from holdfast.remediation.core.scoring import Measurement

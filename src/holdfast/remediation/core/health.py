@@ -7,11 +7,11 @@ Refuses to know how either was obtained.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 
 from holdfast.model.health import Pod, Workload
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.remediation.core import scoring
 from holdfast.remediation.core.scoring import Measurement
 

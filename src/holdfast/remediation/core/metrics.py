@@ -10,11 +10,11 @@ import math
 import re
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from holdfast.errors import InputError
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.remediation.core import scoring
 from holdfast.remediation.core.scoring import Measurement
 

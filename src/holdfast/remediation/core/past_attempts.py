@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from holdfast.model.record import dataclass
 from holdfast.remediation.core.state import EndReason
 
 REMEMBERED: Final = 7_776_000.0  # seconds, 90 days: what is older is history of another kind

@@ -6,9 +6,10 @@ know how it is kept.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 
+from holdfast.model.record import dataclass
 from holdfast.remediation.core import audit_events, state_hash
 from holdfast.remediation.core.alerts import Signal
 from holdfast.remediation.core.audit_events import EventType, RemediationEvent, Workflow

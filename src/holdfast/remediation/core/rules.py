@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import string
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from holdfast.model.address import Address
+from holdfast.model.record import dataclass
 from holdfast.policy.selectors import Target
 from holdfast.remediation.core import metrics
 from holdfast.remediation.core.alerts import Signal

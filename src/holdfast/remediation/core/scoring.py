@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

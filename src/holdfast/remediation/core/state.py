@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum, StrEnum
 from typing import Final
 
 from holdfast.model.condition import Truth
+from holdfast.model.record import dataclass
 from holdfast.remediation.core import scoring, timing
 from holdfast.remediation.core.scoring import Measurement
 from holdfast.remediation.core.state_hash import StateHash

@@ -7,7 +7,6 @@ the seed's hash alone cannot see. Secrets have to be fingerprints already.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from holdfast.compare import canonical, normalize
@@ -17,6 +16,7 @@ from holdfast.compare.rule_tree import Node, RuleTree
 from holdfast.compare.rules import ListKind
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 
 SCHEME = "state/2"  # a new way to make these hashes is a new number
 

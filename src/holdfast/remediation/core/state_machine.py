@@ -13,12 +13,13 @@ State and events are stored in one transaction (see `journal`). Refuses to know 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import Final
 
 from holdfast.compare.hash_schemes import Comparison
 from holdfast.model.condition import Truth
+from holdfast.model.record import dataclass
 from holdfast.remediation.core import audit_events, state_hash, timing
 from holdfast.remediation.core import state as states
 from holdfast.remediation.core.audit_events import RemediationEvent

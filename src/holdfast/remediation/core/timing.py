@@ -6,11 +6,11 @@ All lengths and instants are seconds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
 from holdfast.errors import InputError
+from holdfast.model.record import dataclass
 
 CUSHION: Final = 2.0  # seconds before the deadline at which the last attempt is made
 EXECUTION_GRACE: Final = 30.0  # seconds in which a remediation that was begun may still report its end

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.remediation.core import alerts
 from holdfast.remediation.core.alerts import Alert, Signal
 from holdfast.remediation.probes import http_query

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 import aiohttp
@@ -11,6 +11,7 @@ import msgspec
 
 import holdfast
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 
 MOST_BYTES: Final = 64 * 1024 * 1024
 _AGENT: Final = f"holdfast/{holdfast.__version__}"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from holdfast.model.record import dataclass
 from holdfast.rollouts.core import rollout_steps
 from holdfast.rollouts.core.records import OVER, CreateChild, RemoveChild, Rollout, RolloutPhase, SaveRollout, Step
 from holdfast.rollouts.core.rollout_limits import Health, RolloutLimits

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from holdfast.compat.karpenter import hash_annotations
 from holdfast.compat.karpenter.hash_annotations import Stamp
 from holdfast.model.address import Address
+from holdfast.model.record import dataclass
 from holdfast.rollouts.core import template_findings
 from holdfast.rollouts.core.requirements import AT_ONCE, Debounce, Predicate
 from holdfast.rollouts.core.slots import ChildState

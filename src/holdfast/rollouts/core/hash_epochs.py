@@ -17,11 +17,11 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from holdfast.errors import SchemeError
+from holdfast.model.record import dataclass
 from holdfast.rollouts.core import template_schemes
 from holdfast.rollouts.core.revisions import ChildOrigin, HashEpoch, LiveTemplate, ParentRecord, TemplateRevision
 from holdfast.rollouts.core.template_schemes import Digests, Schemes, TemplateScheme

@@ -7,10 +7,11 @@ The module holds data and the few queries that every part of a rollout uses. The
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Final, NamedTuple
 
+from holdfast.model.record import dataclass
 from holdfast.rollouts.core.slots import Child, ChildState, Slot, SlotSet
 
 

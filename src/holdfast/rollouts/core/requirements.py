@@ -7,7 +7,7 @@ answer is unknown, because nothing is concluded from a missing observation.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Final, assert_never
 
@@ -16,6 +16,7 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.path import Path
+from holdfast.model.record import dataclass
 
 
 class Asks(StrEnum):

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from holdfast.compare.hash_schemes import StampedHash
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.rollouts.core.template_schemes import Digests, Schemes
 
 

@@ -12,11 +12,12 @@ otherwise never be rolled, and the limits of the whole fleet hold there, too.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from fractions import Fraction
 from typing import Final
 
+from holdfast.model.record import dataclass
 from holdfast.policy.budgets import Percent
 from holdfast.policy.windows import Window
 

@@ -6,9 +6,9 @@ import math
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from holdfast.model.record import dataclass
 from holdfast.rollouts.core import records, rollout_limits
 from holdfast.rollouts.core.records import CreateChild, RemoveChild, Rollout, SlotFailures, Step
 from holdfast.rollouts.core.rollout_limits import Order, RolloutLimits

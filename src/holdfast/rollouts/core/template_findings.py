@@ -8,11 +8,11 @@ them; `unknown` never does, and keeps whatever was known before from being acted
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.rollouts.core import hash_epochs, revisions
 from holdfast.rollouts.core.hash_epochs import SyncStanding
 from holdfast.rollouts.core.revisions import Adopted, ChildOrigin, NotAdopted, Obstacle, ParentRecord, Unstamped

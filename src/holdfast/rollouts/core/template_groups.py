@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from holdfast.compare.hash_schemes import StampedHash
 from holdfast.compat.karpenter.hash_annotations import Stamp
 from holdfast.model.address import Address
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.rollouts.core import hash_epochs, revisions, templates
 from holdfast.rollouts.core.hash_epochs import RecordChange
 from holdfast.rollouts.core.records import OVER, Rollout, RolloutPhase, RolloutTarget

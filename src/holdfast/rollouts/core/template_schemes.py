@@ -8,13 +8,14 @@ scheme can look at old content. Refuses to know who owns a template and what fol
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import NamedTuple
 
 from holdfast.compare import canonical, hash_schemes
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 
 Keys = tuple[str, ...]  # the way to a field, by names only: no path leads into a list
 Defaults = Mapping[Keys, Json]

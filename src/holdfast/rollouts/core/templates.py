@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Final
 
@@ -25,6 +25,7 @@ from holdfast.errors import Location
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.path import Path
+from holdfast.model.record import dataclass
 from holdfast.model.resource import Declaration
 from holdfast.policy import source_location
 from holdfast.policy.selectors import LabelSelector

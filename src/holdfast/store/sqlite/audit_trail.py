@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from holdfast.model.audit import AuditHead
+from holdfast.model.record import dataclass
 from holdfast.store import audit_chain
 from holdfast.store.records import ChainedEvent
 from holdfast.store.sqlite import rows

@@ -11,8 +11,9 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass
 from typing import Any, Final, ParamSpec, TypeVar
+
+from holdfast.model.record import dataclass
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")

@@ -7,20 +7,17 @@ for the first.
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
-from importlib import resources
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Final
 
 from holdfast.errors import SchemaTooNew, StoreError
+from holdfast.model.record import dataclass
 
 APPLICATION_ID: Final = int.from_bytes(b"Hold")  # distinguishes a store from other databases
-_FILE: Final = re.compile(r"(\d{4})_\w+\.sql")
+_FILE: Final = "[0-9][0-9][0-9][0-9]_*.sql"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +32,12 @@ class Migration:
 @cache
 def released() -> tuple[Migration, ...]:
     """Return the migrations of this release."""
-    return read(resources.files(__package__) / "sql")
+    return read(Path(__file__).with_name("sql"))
 
 
-def read(folder: Traversable) -> tuple[Migration, ...]:
+def read(folder: Path) -> tuple[Migration, ...]:
     """Return the migrations of a folder in order; raise ValueError for a gap or a double number."""
-    found = sorted((file for file in folder.iterdir() if _FILE.fullmatch(file.name)), key=lambda file: file.name)
+    found = sorted(folder.glob(_FILE), key=lambda file: file.name)
     steps = tuple(Migration(int(file.name[:4]), file.name, file.read_text(encoding="utf-8")) for file in found)
     if [step.number for step in steps] != list(range(1, len(steps) + 1)):
         raise ValueError(f"migrations must be numbered 0001, 0002, ... without a gap: {[step.name for step in steps]}")

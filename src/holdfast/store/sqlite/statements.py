@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from importlib import resources
+from pathlib import Path
 from typing import Final, TypeVar
 
 Value = TypeVar("Value")
@@ -34,6 +34,6 @@ def sized(name: str, chunk: Sequence[object]) -> str:
     return _SIZED[len(chunk)][name]
 
 
-_TEXT: Final = (resources.files(__package__) / "sql/queries.sql").read_text(encoding="utf-8")
+_TEXT: Final = Path(__file__).with_name("sql").joinpath("queries.sql").read_text(encoding="utf-8")
 _SIZED: Final = {size: parse(_TEXT, size) for size in SIZES}
 SQL: Final[Mapping[str, str]] = _SIZED[MANY]

@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.model.read_result import Found, NotFound
 from holdfast.model.write_result import Done, WriteError, WriteFailure
-from holdfast.providers.file import atomic_replace
+from holdfast.providers.file import atomic_replace, safe_path
 from holdfast.providers.protocol import Change, Target
 from tests.unit.providers.running import change, document, files, unprivileged, with_provider
 
@@ -30,7 +30,7 @@ def create(root: Path, target: Target):
 
 
 def leftovers(root: Path) -> list[str]:
-    return [path.name for path in root.rglob(f"{atomic_replace.TEMPORARY}*")]
+    return [path.name for path in root.rglob(f"{safe_path.TEMPORARY}*")]
 
 
 # --- creating ---------------------------------------------------------------------------------------------------------

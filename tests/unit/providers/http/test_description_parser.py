@@ -62,9 +62,9 @@ def test_a_whole_description_is_understood():
     assert kind.update.content_type == "application/merge-patch+json"
     assert kind.list is not None
     assert kind.list.paging == ByCursor(("next",), "after")
-    assert kind.status.refusals == {418: WriteError.RETRYABLE}
+    assert kind.answers.status.refusals == {418: WriteError.RETRYABLE}
     assert kind.rules.root.child("revision").cls is FieldClass.READ_ONLY
-    assert kind.attribution == Attribution(("meta", "updated_by"), ("meta", "updated_at"))
+    assert kind.answers.attribution == Attribution(("meta", "updated_by"), ("meta", "updated_at"))
     assert "t0ken" not in repr(api)
 
 

@@ -8,12 +8,13 @@ a line, no quotes and no interpolation. A line indented further than its entry c
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from holdfast.compare import paths
 from holdfast.compare.comparators import typed_equal
 from holdfast.errors import DocumentError, Location
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 
 _SECTION = re.compile(r"\s*\[(?P<name>[^\]]+)\]\s*(?:[;#].*)?$")
 _ENTRY = re.compile(r"(?P<head>(?P<indent>\s*)(?P<key>[^=:\s][^=:]*?)\s*(?:[=:][ \t]*|$))(?P<value>.*?)\s*$")
