@@ -48,8 +48,8 @@ class FileSource:
         others = [*([self.config.file] if self.config.file is not None else []), *self.config.waivers]
         for file in [*manifests, *others]:
             with contextlib.suppress(OSError):
-                stat = file.stat()
-                digest.update(f"{file}\0{stat.st_mtime_ns}\0{stat.st_size}\0{stat.st_ino}\n".encode())
+                stat = os.stat(file)  # noqa: PTH116 - of every file of a fleet
+                digest.update(f"{file}\0{stat.st_mtime_ns}\0{stat.st_ctime_ns}\0{stat.st_size}\0{stat.st_ino}\n".encode())
         return digest.hexdigest()
 
     def read(self) -> Manifests:
