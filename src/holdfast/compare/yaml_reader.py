@@ -130,8 +130,9 @@ class _Reader:
                 root = next(self._events)
                 value = self._value(root, ())
                 if not (value is None and isinstance(root, yaml.ScalarEvent) and root.value == ""):
-                    begin = event.start_mark.line + self._first
-                    yield Document(value, root.start_mark.line + self._first, self._places, begin)
+                    start: _Mark = event.start_mark
+                    line = root.start_mark.line + self._first
+                    yield Document(value, line, self._places, start.line + self._first)
 
     def _error(self, message: str, event: _Event) -> DocumentError:
         return DocumentError(message, _location(self._file, event.start_mark, self._first))

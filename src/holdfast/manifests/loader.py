@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import ModuleType
-from typing import TYPE_CHECKING, BinaryIO, Final, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, TypeVar
 
 from holdfast.errors import InputError, Location
 from holdfast.manifests import documents, file_discovery, resources, strategies
@@ -85,10 +85,18 @@ def read(
         )
         errors.append(InputError(message, Location(passed_over[0])))
     manifests = join(project, files, errors, tuple(passed_over))
-    if whole and manifests.templates and not errors:  # what is missing in between may be what could not be read
-        errors += _template_manifest().mistakes(manifests.templates, manifests.declarations)
+    if whole and not errors:  # what is missing in between may be what could not be read
+        errors += template_mistakes(manifests)
     raise_all(errors)
     return manifests
+
+
+def template_mistakes(manifests: Manifests) -> list[InputError]:
+    """Return the mistakes between templates, and between them and other declarations."""
+    if not manifests.templates:
+        return []
+    mistakes: list[InputError] = _template_manifest().mistakes(manifests.templates, manifests.declarations)
+    return mistakes
 
 
 def join(
@@ -116,16 +124,23 @@ def graph(manifests: Manifests, known: Iterable[Address] = ()) -> Graph:
     return found
 
 
+class Origin(NamedTuple):
+    """A document, and its position among those of its file."""
+
+    document: Document
+    position: int
+
+
 @dataclass(slots=True)
 class FileReading:
-    """The content of one file. `origins` are the documents of its declarations, in the same order."""
+    """The content of one file."""
 
     errors: list[InputError] = field(default_factory=list)
     declarations: list[Declaration] = field(default_factory=list)
-    origins: list[Document] = field(default_factory=list)
+    plain: list[tuple[Declaration, Origin]] = field(default_factory=list)  # those without a template, among the above
     strategies: list[Strategy] = field(default_factory=list)
     templates: list[Template] = field(default_factory=list)
-    others: list[Document] = field(default_factory=list)  # documents that are more than one plain declaration
+    others: list[Origin] = field(default_factory=list)  # of documents that are not one plain declaration
     begins: list[int | None] = field(default_factory=list)  # where the texts of all documents begin
     is_passed_over: bool = False  # a file of a folder that is no manifest
     has_foreign: bool = False  # documents of other programs were left out, because the file was not named
@@ -140,10 +155,10 @@ def read_file(source: Source, data: bytes, around: Surroundings) -> FileReading:
     found = documents.read(data, source.name, is_json=is_json(source.name, data))
     if not found:
         raise InputError("there is no document in it", Location(source.name))
-    for document in found:
+    for position, document in enumerate(found):
         reading.begins.append(document.begin)
         if source.was_named or not _is_foreign(document.value):
-            read_document(document, around, reading)
+            read_document(Origin(document, position), around, reading)
         else:
             reading.has_foreign = True
     return reading
@@ -155,16 +170,14 @@ def is_json(name: str, data: bytes) -> bool:
     return lower.endswith(".json") or (not lower.endswith(file_discovery.SUFFIXES) and documents.looks_like_json(data))
 
 
-def read_document(document: Document, around: Surroundings, reading: FileReading) -> None:
+def read_document(origin: Origin, around: Surroundings, reading: FileReading) -> None:
     """Add the content of one document to that of its file."""
-    count = len(reading.declarations)
-    _Reader(around, reading).read(Place(document, reading.errors))
-    is_plain = isinstance(document.value, dict) and BLOCK not in document.value
-    if is_plain and len(reading.declarations) > count:
-        reading.origins.append(document)
+    count, value = len(reading.declarations), origin.document.value
+    _Reader(around, reading).read(Place(origin.document, reading.errors))
+    if isinstance(value, dict) and BLOCK not in value and len(reading.declarations) > count:
+        reading.plain.append((reading.declarations[-1], origin))
     else:
-        reading.others.append(document)
-        reading.origins += [document] * (len(reading.declarations) - count)
+        reading.others.append(origin)
 
 
 class _Reader:

@@ -49,7 +49,9 @@ class FileSource:
         for file in [*manifests, *others]:
             with contextlib.suppress(OSError):
                 stat = os.stat(file)  # noqa: PTH116 - of every file of a fleet
-                digest.update(f"{file}\0{stat.st_mtime_ns}\0{stat.st_ctime_ns}\0{stat.st_size}\0{stat.st_ino}\n".encode())
+                digest.update(
+                    f"{file}\0{stat.st_mtime_ns}\0{stat.st_ctime_ns}\0{stat.st_size}\0{stat.st_ino}\n".encode()
+                )
         return digest.hexdigest()
 
     def read(self) -> Manifests:
