@@ -7,6 +7,7 @@ import contextlib
 import os
 import time
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 from holdfast.app import project as projects
@@ -58,7 +59,7 @@ class Folder:
         while probe.stat().st_ctime_ns == began:
             os.utime(probe)
 
-    def open(self, *, index: bool, check: bool = False, **options: object) -> dict[str, object]:
+    def open(self, *, index: bool, check: bool = False, **options: Any) -> dict[str, Any]:
         """Return everything that a run sees of the manifests, or the mistakes in them."""
         switch = {catalog.SWITCH: "on" if index else "off"}
         clock = mock.Mock(return_value=mock.Mock(now=self.clock))
@@ -69,11 +70,11 @@ class Folder:
             mock.patch.object(projects, "SystemClock", clock),
         ):
             try:
-                return asyncio.run(self._seen(ProjectOptions(files, **options), check=check))  # type: ignore[arg-type]
+                return asyncio.run(self._seen(ProjectOptions(files, **options), check=check))
             except HoldfastError as error:
                 return {"error": (type(error).__name__, str(error))}
 
-    async def _seen(self, options: ProjectOptions, *, check: bool) -> dict[str, object]:
+    async def _seen(self, options: ProjectOptions, *, check: bool) -> dict[str, Any]:
         async with projects.open_project(options) as project:
             if check:
                 await project.check()
@@ -97,7 +98,7 @@ class Folder:
                 "templates": [template.name for template in project.templates],
             }
 
-    def assert_same(self, **options: object) -> dict[str, object]:
+    def assert_same(self, **options: Any) -> dict[str, Any]:
         """Compare what is seen with the index, again with it, and without it."""
         first = self.open(index=True, **dict(options))
         second = self.open(index=True, **dict(options))

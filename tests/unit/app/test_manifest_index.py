@@ -7,14 +7,16 @@ import os
 import shutil
 import sqlite3
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.app.sources import file_status, front_end_version, index_update
-from holdfast.manifests import loader
+from holdfast.app.sources import file_status, front_end_version
+from holdfast.manifests import file_discovery, loader
+from holdfast.store.sqlite.manifest_index import SqliteManifestIndex
 from tests.unit.app.manifest_folder import FOREIGN, STRATEGY, Folder, document
 
 NAMES = ("a.yaml", "b.yaml", "sub/c.yaml", "sub/d.json", "e.yml")
@@ -111,7 +113,7 @@ def _replace(folder: Folder, file: Path, text: bytes) -> None:
 
 
 _WRITING = {"write": _write, "quietly": _write_quietly, "replace": _replace}
-_MOVING = {
+_MOVING: dict[str, Callable[[Path, Path], object]] = {
     "move": lambda file, target: file.rename(target),
     "copy": shutil.copy2,
     "link": lambda file, target: target.symlink_to(file),
@@ -148,7 +150,12 @@ def parses(monkeypatch):
     """Count the files that are parsed."""
     parsed = []
     read = loader.read_file
-    monkeypatch.setattr(loader, "read_file", lambda source, *rest: parsed.append(source.name) or read(source, *rest))
+
+    def counted(source, *rest):
+        parsed.append(source.name)
+        return read(source, *rest)
+
+    monkeypatch.setattr(loader, "read_file", counted)
     return parsed
 
 
@@ -217,7 +224,12 @@ def test_a_file_is_trusted_only_if_no_clock_can_hide_an_edit(changed, read_at, n
 def test_a_file_that_was_just_written_is_read_again_until_it_is_old_enough(folder, monkeypatch):
     opened = []
     read = file_status.read
-    monkeypatch.setattr(file_status, "read", lambda source: opened.append(source.name) or read(source))
+
+    def counted(source):
+        opened.append(source.name)
+        return read(source)
+
+    monkeypatch.setattr(file_status, "read", counted)
     real, folder.clock = folder.clock, lambda: (folder.infra / "a.yaml").stat().st_ctime + 0.5
     for _ in range(2):
         folder.open(index=True)
@@ -239,7 +251,7 @@ def test_a_clock_that_steps_back_reads_the_files_again(folder):
 
 
 def test_a_file_that_changes_while_it_is_read_is_not_trusted(folder, monkeypatch):
-    read = index_update.file_status.file_discovery.load
+    read = file_discovery.load
 
     def edited_meanwhile(source, stdin):
         data = read(source, stdin)
@@ -248,7 +260,7 @@ def test_a_file_that_changes_while_it_is_read_is_not_trusted(folder, monkeypatch
         return data
 
     with monkeypatch.context() as patch:
-        patch.setattr(index_update.file_status.file_discovery, "load", edited_meanwhile)
+        patch.setattr(file_discovery, "load", edited_meanwhile)
         folder.open(index=True)
     folder.assert_same()
 
@@ -322,7 +334,7 @@ def test_a_store_that_cannot_be_written_is_no_obstacle(folder, monkeypatch):
     folder.tick()
     folder.write("b.yaml", document("three", port=3))
 
-    monkeypatch.setattr(index_update.SqliteManifestIndex, "_transaction", _refusing)
+    monkeypatch.setattr(SqliteManifestIndex, "_transaction", _refusing)
     folder.assert_same()
 
 
