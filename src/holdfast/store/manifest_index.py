@@ -64,8 +64,8 @@ Flag = Literal["links", "secrets"]
 class ManifestIndex(Protocol):
     """Reads and writes the index; `choose` says which files a run is about, and all methods below are about these."""
 
-    def files(self) -> dict[str, ManifestRow]:
-        """Return the rows of all files by path."""
+    def files(self, paths: Sequence[str]) -> dict[str, ManifestRow]:
+        """Return the rows of files by path, at least those of the given paths."""
 
     def write(self, files: Sequence[tuple[ManifestRow, Sequence[EntryRow]]], now: float) -> list[int]:
         """Store files with their entries in place of the rows of the same path; return the new ids.

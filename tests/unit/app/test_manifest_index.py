@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import itertools
 import os
 import shutil
 import sqlite3
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from holdfast.app.options import ProjectOptions
+from holdfast.app.project import open_project
 from holdfast.app.sources import file_status, front_end_version
+from holdfast.app.sources.files import FileSource
 from holdfast.manifests import file_discovery, loader
 from holdfast.store.sqlite.manifest_index import SqliteManifestIndex
 from tests.unit.app.manifest_folder import FOREIGN, STRATEGY, Folder, document
@@ -411,3 +417,30 @@ def test_a_large_manifest(folder):
     folder.write("large.yaml", document("large").replace("a: [x]", f"a: {text}"))
     seen = folder.assert_same(targets=("large",))
     assert len(seen["declarations"]) == 4
+
+
+def _due(folder: Folder, names: tuple[str, ...], *, index: bool) -> object:
+    """Return the declarations of some resources of the store, as a watch reads them."""
+    store = folder.root / ".holdfast" / "holdfast.db"
+
+    async def read() -> object:
+        options = ProjectOptions(("infra",))
+        async with open_project(options, reads="named", beside=("infra",)) as project:
+            states = [state async for state in project.store.all_states() if state.address.name in names]
+            source = FileSource(("infra",), project.config, store if index else None)
+            found = source.read_declaring(states)
+            places = {each.address: (each.location, dict(each.places)) for each in found.declarations}
+            return replace(found, project=None, passed_over=()), places
+
+    with contextlib.chdir(folder.root):
+        return asyncio.run(read())
+
+
+def test_due_resources_are_read_without_the_rest_of_their_files(folder, parses):
+    folder.write("s.yaml", STRATEGY + "---\n" + document("nine"))
+    folder.open(index=True, check=True)
+    plain = _due(folder, ("one", "three", "nine"), index=False)
+    _due(folder, ("one", "three", "nine"), index=True)
+    parses.clear()
+    assert _due(folder, ("one", "three", "nine"), index=True) == plain
+    assert parses == []

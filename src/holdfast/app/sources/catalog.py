@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -33,6 +33,8 @@ from holdfast.policy.dependency_graph import Graph
 from holdfast.store import fingerprint_key
 from holdfast.store.manifest_index import ManifestSet
 from holdfast.store.sqlite.manifest_index import SqliteManifestIndex
+
+Result = TypeVar("Result")
 
 SWITCH: Final = "HOLDFAST_MANIFEST_INDEX"  # environment; "off" reads all manifests in every run
 
@@ -71,6 +73,41 @@ class Catalog:
 
 def open_catalog(files: Sequence[str], config: Project, store: Path, now: Callable[[], float]) -> Catalog | None:
     """Return the catalogue of some manifests; None if they must be read without the index."""
+    return _with_index(files, config, store, now, _catalog)
+
+
+def read_declared(
+    files: Sequence[str], config: Project, store: Path, now: Callable[[], float], addresses: Iterable[str]
+) -> Manifests | None:
+    """Return some declarations of some files, with the strategies and templates there; None: read without the index.
+
+    What can only be wrong between files is not asked, because these are not all.
+    """
+
+    def some(update: IndexUpdate, key: bytes) -> Manifests:  # noqa: ARG001
+        reader, mistakes = PartReader(update.codec), list[InputError]()
+        manifests = loader.join(update.project, update.others(reader), mistakes)
+        if mistakes or update.index.has_clashes():
+            raise NotIndexed
+        stored = StoredDeclarations(update.index, update.codec, update.around, reader, ManifestSet(0, (), 0))
+        found = {str(declaration.address): declaration for declaration in manifests.declarations}
+        wanted = [Address.parse(address) for address in addresses]
+        found |= {str(address): declaration for address, declaration in stored.many(wanted).items()}
+        manifests = replace(manifests, declarations=tuple(found[address] for address in sorted(found)))
+        update.index.close()
+        return manifests
+
+    return _with_index(files, config, store, now, some) if store.exists() else None
+
+
+def _with_index(
+    files: Sequence[str],
+    config: Project,
+    store: Path,
+    now: Callable[[], float],
+    use: Callable[[IndexUpdate, bytes], Result],
+) -> Result | None:
+    """Bring the index up to date and use it; None if it cannot be used."""
     if os.environ.get(SWITCH, "").lower() == "off" or not files or "-" in files:
         return None
     project = config.with_local(file_discovery.common_folder(files))
@@ -85,7 +122,7 @@ def open_catalog(files: Sequence[str], config: Project, store: Path, now: Callab
             index, key = SqliteManifestIndex.temporary(), secrets.token_bytes(fingerprint_key.KEY_BYTES)
         update = IndexUpdate(index, EntryCodec(key), project, now)
         update.run(sources)
-        return _catalog(update, key)
+        return use(update, key)
     except (NotIndexed, HoldfastError, DamagedEntry, OSError) as error:
         with contextlib.suppress(StoreError):
             if index is not None and update is not None and isinstance(error, DamagedEntry):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import ItemsView, Iterator, Mapping, Sequence, ValuesView
 from typing import Final
 
-from holdfast.app.sources.entries import DamagedEntry, Entry, EntryCodec
+from holdfast.app.sources.entries import DamagedEntry, DeclarationEntry, EntryCodec
 from holdfast.app.sources.file_parts import PartReader
 from holdfast.errors import InputError, Location
 from holdfast.manifests import file_discovery, loader, resources
@@ -85,7 +85,7 @@ class StoredDeclarations(Mapping[Address, Declaration]):
         for page in self._index.pages(flag):
             yield list(map(self._declaration, page))
 
-    def heads(self, addresses: Sequence[Address] | None = None) -> Iterator[Entry]:
+    def heads(self, addresses: Sequence[Address] | None = None) -> Iterator[DeclarationEntry]:
         """Iterate over entries, of some addresses or of all; no document is read."""
         if addresses is not None:
             yield from map(self._entry, self._index.entries([str(address) for address in addresses]))
@@ -105,7 +105,7 @@ class StoredDeclarations(Mapping[Address, Declaration]):
         """Return the connections that declarations use."""
         return set(self._files.connections)
 
-    def _entry(self, found: FoundEntry) -> Entry:
+    def _entry(self, found: FoundEntry) -> DeclarationEntry:
         try:
             return self._codec.entry(found)
         except (DamagedEntry, ValueError) as error:
@@ -126,7 +126,7 @@ class StoredDeclarations(Mapping[Address, Declaration]):
             self._index.hold_bodies([body])
         return declaration
 
-    def read_part(self, entry: Entry) -> Declaration:
+    def read_part(self, entry: DeclarationEntry) -> Declaration:
         """Read a declaration from its part of the file; raise InputError if it was edited during the run."""
         document = self._reader.read(entry.path, entry.file, entry.head.part)
         reading = FileReading()
@@ -171,7 +171,7 @@ class _Items(ItemsView[Address, Declaration]):
 class StoredPlaces(Mapping[str, int]):
     """The lines of the fields of a declaration, read from its file when a message needs them."""
 
-    def __init__(self, declarations: StoredDeclarations, entry: Entry) -> None:
+    def __init__(self, declarations: StoredDeclarations, entry: DeclarationEntry) -> None:
         self._declarations = declarations
         self._entry = entry
         self._places: Mapping[str, int] | None = None

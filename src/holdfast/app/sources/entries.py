@@ -73,7 +73,7 @@ class DamagedEntry(Exception):  # noqa: N818 - handled beside the place where it
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class DeclarationEntry:
     """A declaration of the index; its document is read when it is needed."""
 
     address: Address
@@ -150,12 +150,12 @@ class EntryCodec:
     def _seal_of(self, row: EntryRow, path: str) -> bytes:
         return self.seal(_dumps((*row[:6], path)))
 
-    def entry(self, found: FoundEntry) -> Entry:
+    def entry(self, found: FoundEntry) -> DeclarationEntry:
         """Return the entry of a row; raise DamagedEntry if it is not as it was written."""
         row = found.row
         if self._seal_of(row._replace(has_secrets=bool(row.has_secrets)), found.path) != row.seal:
             raise DamagedEntry(row.address)
-        return Entry(
+        return DeclarationEntry(
             Address.parse(row.address),
             found.file,
             found.path,
@@ -175,7 +175,7 @@ class EntryCodec:
         address = str(declaration.address)
         return address, digest, self.seal(_dumps((address, digest, written))) + blobs.pack(written)
 
-    def desired(self, entry: Entry) -> dict[str, Json] | None:
+    def desired(self, entry: DeclarationEntry) -> dict[str, Json] | None:
         """Return the document in the body of an entry; None if there is none, or a damaged one."""
         if entry.body is None or entry.document is None or not entry.head.is_whole:
             return None

@@ -10,11 +10,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from holdfast.app.options import ProjectOptions
+from holdfast.app.sources import catalog
 from holdfast.errors import InputError
 from holdfast.manifests import file_discovery, loader
 from holdfast.manifests import project as project_files
 from holdfast.manifests.loader import Manifests
 from holdfast.providers import registry
+from holdfast.reconcile.clock import SystemClock
 from holdfast.store.state import ResourceState
 
 
@@ -30,6 +32,7 @@ class FileSource:
 
     files: tuple[str, ...]
     config: project_files.Project
+    store: Path | None = None  # whose manifest index is used; None: without one
 
     @classmethod
     def of(cls, options: ProjectOptions, config: project_files.Project | None = None) -> FileSource:
@@ -68,6 +71,10 @@ class FileSource:
         existing = sorted(filter(os.path.exists, files))
         if not existing:
             return Manifests(self.config)
-        manifests = loader.read(existing, self.config, whole=False)
+        manifests = None
+        if self.store is not None:
+            manifests = catalog.read_declared(existing, self.config, self.store, SystemClock().now, wanted)
+        if manifests is None:
+            manifests = loader.read(existing, self.config, whole=False)
         declared = (declaration for declaration in manifests.declarations if str(declaration.address) in wanted)
         return replace(manifests, declarations=tuple(declared))

@@ -61,7 +61,7 @@ class IndexUpdate:
         """Bring the rows of all sources up to date and choose them; raise NotIndexed or StoreError."""
         self.version = front_end_version.of(self.project)
         self.around = Surroundings(self.project.connections, self.project.default_connection)
-        rows = self.index.files()
+        rows = self.index.files([source.key for source in sources])
         is_changed = False
         for source in sources:
             if source.path is None:

@@ -7,7 +7,7 @@ from typing import Final, Generic, TypeVar, overload
 
 import msgspec
 
-from holdfast.app.sources.entries import Entry
+from holdfast.app.sources.entries import DeclarationEntry
 from holdfast.compare import paths
 from holdfast.errors import InputError, Location
 from holdfast.model.address import Address
@@ -29,7 +29,7 @@ class Binding(msgspec.Struct, array_like=True, frozen=True):
 _DECODER: Final = msgspec.json.Decoder(Binding)
 
 
-def build(entries: Sequence[Entry], addresses: Iterable[Address], types: Mapping[Address, str]) -> Graph:
+def build(entries: Sequence[DeclarationEntry], addresses: Iterable[Address], types: Mapping[Address, str]) -> Graph:
     """Bind the references of entries to addresses; raise InputError for anything that is wrong."""
     errors: list[InputError] = []
     names = Names(addresses, types)

@@ -154,10 +154,17 @@ class SqliteManifestIndex:
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
-    def files(self) -> dict[str, ManifestRow]:
-        """Return the rows of all files by path."""
+    def files(self, paths: Sequence[str]) -> dict[str, ManifestRow]:
+        """Return the rows of files by path, at least those of the given paths."""
         with _translate_errors():
-            return {row[1]: ManifestRow(*row) for row in self._connection.execute(_SQL["files"])}
+            if len(paths) > MANY:
+                return {row[1]: ManifestRow(*row) for row in self._connection.execute(_SQL["files"])}
+            found = (
+                row
+                for chunk in in_lists(paths)
+                for row in self._connection.execute(_SIZED[len(chunk)]["some_files"], chunk)
+            )
+            return {row[1]: ManifestRow(*row) for row in found}
 
     def choose(self, files: Iterable[tuple[int, str, str]]) -> None:
         """Begin a run about some files, each with its name in messages and its path."""

@@ -4,6 +4,10 @@
 -- All files, for a comparison with those on disk.
 SELECT id, path, status, digest, version, indexed_at, form, entries, others FROM manifest WHERE path IS NOT NULL
 
+-- name: some_files
+-- Files by path.
+SELECT id, path, status, digest, version, indexed_at, form, entries, others FROM manifest WHERE path IN (?*)
+
 -- name: supersede
 -- Take a file out of use; a run that began before may still read it.
 UPDATE manifest SET path = NULL, replaced_at = ? WHERE path = ?
