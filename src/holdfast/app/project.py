@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from os import PathLike
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from holdfast.app import selection, undeclared
 from holdfast.app.options import ProjectOptions, Reads
 from holdfast.app.report import ApplyReport, CheckReport
+from holdfast.app.sources.catalog import Catalog, open_catalog
 from holdfast.app.sources.files import FileSource, find_config
 from holdfast.app.wiring import Engine
 from holdfast.errors import InputError, StoreError
@@ -31,7 +32,7 @@ from holdfast.policy.dependency_graph import Graph
 from holdfast.providers import registry
 from holdfast.providers.protocol import Connection
 from holdfast.reconcile.check import Checker, check_resources
-from holdfast.reconcile.clock import Clock
+from holdfast.reconcile.clock import Clock, SystemClock
 from holdfast.reconcile.connections import Connections, WritableConnections
 from holdfast.reconcile.known_secrets import KnownSecrets
 from holdfast.reconcile.policy_evaluation import PolicyRules
@@ -98,7 +99,7 @@ class Project:
         return WritableConnections(*self._connection_arguments())
 
     def _connection_arguments(self) -> tuple[Any, ...]:
-        declared = {address.connection for address in self.resources.declarations}
+        declared = self.resources.connections()
         connections, limits = {}, {}
         for name in self.opened_connections or declared or set(self.config.connections):
             spec = self.config.connections[name]
@@ -309,8 +310,12 @@ async def open_project(
     files = FileSource.of(options, config).files if reads == "project" else options.files if reads == "named" else ()
     if beside:
         config = config.with_local(file_discovery.common_folder(beside))
-    manifests = FileSource(files, config).read() if files else loader.Manifests(config)
     path = Path(options.store) if options.store else config.store
+    catalog = open_catalog(files, config, path, SystemClock().now)
+    if catalog is not None:
+        manifests = catalog.manifests
+    else:
+        manifests = FileSource(files, config).read() if files else loader.Manifests(config)
     if needs_store:
         require_store(path)
     secrets = Resolver(os.environ)
@@ -318,7 +323,9 @@ async def open_project(
     known_secrets.add(*config.at_hand(secrets))
     store = await SqliteStore.open(path)
     try:
-        engine = Engine(store, fingerprint_key.key_in(path.parent))
+        engine = Engine(store, fingerprint_key.key_in(path.parent, catalog.key if catalog is not None else None))
+        if catalog is not None:
+            catalog.attach(path, engine.key)
         rules = _policy_rules(config, engine.clock.now())
         project = await _declared(
             Project(
@@ -333,17 +340,24 @@ async def open_project(
             ),
             manifests,
             files,
+            None if manifests.templates else catalog,
         )
         yield project
         await audit_head_file.keep(store, path, engine.key)
     except InputError as error:
         raise _located(error, config) from error
     finally:
+        if catalog is not None:
+            catalog.close()
         await store.close()
 
 
-async def _declared(project: Project, manifests: loader.Manifests, files: Sequence[str]) -> Project:
+async def _declared(
+    project: Project, manifests: loader.Manifests, files: Sequence[str], catalog: Catalog | None = None
+) -> Project:
     """Return the project with the declarations of its manifests."""
+    if catalog is not None:
+        return await _cataloged(project, catalog, files)
     manual, path = manifests.declarations, project.store_file
     groups: tuple[TemplateGroup, ...] = ()
     if manifests.templates:
@@ -351,7 +365,9 @@ async def _declared(project: Project, manifests: loader.Manifests, files: Sequen
 
         groups = tuple(await template_groups.look(project.store, project.clock, manifests))
         manifests = template_groups.with_children(manifests, groups)
-    require_same_local(manifests, path.parent)
+    require_same_local(
+        manifests, path.parent, {declaration.address.connection for declaration in manifests.declarations}
+    )
     connections = manifests.project.connections
     raise_all(provider_validation.mistakes(manifests.declarations, connections, registry.get))
     known: list[Address] = []
@@ -380,12 +396,41 @@ async def _declared(project: Project, manifests: loader.Manifests, files: Sequen
     )
 
 
+async def _cataloged(project: Project, catalog: Catalog, files: Sequence[str]) -> Project:
+    """Return the project with the declarations of its catalogue, which were found to have no mistakes."""
+    manifests, path = catalog.manifests, project.store_file
+    require_same_local(manifests, path.parent, catalog.declarations.connections())
+    candidates = catalog.undeclared()
+    missed: list[ResourceState] = []
+    if candidates:
+        reach = undeclared.reach_of(files, project.config, path)
+        states = await project.store.states(candidates)
+        missed = [states[address] for address in candidates if address in states]
+        missed = [state for state in missed if undeclared.is_missed(state, (), (), reach)]
+    resources = governed(catalog.declarations, catalog.graph, manifests, project.options)
+    return replace(
+        project,
+        config=manifests.project,
+        resources=resources,
+        selected=tuple(selection.with_needed(resources, project.options)),
+        undeclared=tuple(missed),
+    )
+
+
 def resources_of(manifests: loader.Manifests, known: Iterable[Address], options: ProjectOptions) -> ResourceSet:
     """Return the declarations of manifests, with the settings and profiles that govern them."""
+    declarations = {declaration.address: declaration for declaration in manifests.declarations}
+    return governed(declarations, loader.graph(manifests, known), manifests, options)
+
+
+def governed(
+    declarations: Mapping[Address, Declaration], graph: Graph, manifests: loader.Manifests, options: ProjectOptions
+) -> ResourceSet:
+    """Return declarations with the settings and profiles that govern them."""
     config = manifests.project
     return ResourceSet(
-        {declaration.address: declaration for declaration in manifests.declarations},
-        loader.graph(manifests, known),
+        declarations,
+        graph,
         manifests.strategies,
         [
             settings.of_flags(options.flags),
@@ -408,14 +453,15 @@ def _located(error: InputError, config: project_files.Project) -> InputError:
     return registry.located(error, documents[0], str(config.file))
 
 
-def require_same_local(manifests: loader.Manifests, folder: Path) -> None:
+def require_same_local(manifests: loader.Manifests, folder: Path, connections: Collection[str]) -> None:
     """Raise InputError if the implied connection `local` begins in another folder than when the store was created.
 
     Its folder follows from -f. With another -f every resource would seem deleted, and be recreated in another folder.
     """
     local = manifests.project.connections.get(project_files.LOCAL)
-    used = any(declaration.address.connection == project_files.LOCAL for declaration in manifests.declarations)
-    if local is None or not used or local.location.file is not None:  # written in the project file
+    if (
+        local is None or project_files.LOCAL not in connections or local.location.file is not None
+    ):  # written in the project file
         return
     root, record = str(local.settings["root"]), folder / "local"
     try:

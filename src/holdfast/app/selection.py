@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from holdfast.app.options import ProjectOptions
+from holdfast.app.sources.declarations import StoredDeclarations
 from holdfast.errors import InputError
 from holdfast.model.address import Address
 from holdfast.policy import selectors
@@ -13,6 +16,9 @@ from holdfast.policy.selectors import LabelSelector, Targets
 from holdfast.reconcile.resolve import ResourceSet
 from holdfast.store.protocol import Store
 from holdfast.store.state import ResourceState
+
+_FEW: Final = 200  # that are looked up by themselves, rather than among all
+_GLOB = re.compile(r"[*?\[]")
 
 
 def with_needed(resources: ResourceSet, options: ProjectOptions, *, strict: bool = True) -> list[Address]:
@@ -23,17 +29,37 @@ def with_needed(resources: ResourceSet, options: ProjectOptions, *, strict: bool
     if not options.targets and not options.selector:
         return list(resources.graph.addresses)
     needed = resources.graph.needed_by(selected(resources, options, strict=strict))
+    if isinstance(resources.declarations, StoredDeclarations) and len(needed) < _FEW:
+        return sorted((address for address in needed if address in resources.declarations), key=str)
     return [address for address in resources.graph.addresses if address in needed]
 
 
 def selected(resources: ResourceSet, options: ProjectOptions, *, strict: bool = True) -> list[Address]:
     """Return the addresses that --target and --selector choose."""
     targets = selectors.parse_targets(options.targets)
-    mistakes = selectors.unmatched(targets, resources.graph.addresses)
-    if mistakes and strict:
-        raise mistakes[0]
-    labels, declared = selectors.parse_labels(options.selector or ""), resources.declarations
-    return [a for a in resources.graph.addresses if targets.matches(a) and labels.matches(declared[a].labels)]
+    declared = resources.declarations
+    candidates = _candidates(resources, targets)
+    mistakes = selectors.unmatched(targets, candidates)
+    if mistakes and strict:  # the message names what is near among all
+        raise selectors.unmatched(targets, resources.graph.addresses)[0]
+    labels = selectors.parse_labels(options.selector or "")
+    chosen = [address for address in candidates if targets.matches(address)]
+    if not labels.requirements:
+        return chosen
+    if isinstance(declared, StoredDeclarations):
+        of_all = len(chosen) == len(declared)
+        labelled = {entry.address: entry.head.labels for entry in declared.heads(None if of_all else chosen)}
+        return [address for address in chosen if labels.matches(labelled[address])]
+    return [address for address in chosen if labels.matches(declared[address].labels)]
+
+
+def _candidates(resources: ResourceSet, targets: Targets) -> Sequence[Address]:
+    """Return all addresses, or those with the names of the targets where an index finds them by name."""
+    declared, every = resources.declarations, (*targets.included, *targets.excluded)
+    names = [target.parts[-1] for target in every]
+    if not isinstance(declared, StoredDeclarations) or not targets.included or any(map(_GLOB.search, names)):
+        return resources.graph.addresses
+    return sorted(declared.named(names), key=str)
 
 
 def parse_addresses(texts: Sequence[str]) -> list[Address]:

@@ -54,7 +54,7 @@ class Reach:
 def reach_of(files: Sequence[str], project: Project, store: Path) -> Reach:
     """Return what was read where these files were named."""
     found, _ = file_discovery.find(files, project.profiles)
-    read = frozenset(source.path.resolve() for source in found if source.path is not None)
+    read = frozenset(Path(source.key) for source in found if source.path is not None)
     folders = frozenset(Path(name).resolve() for name in files if Path(name).is_dir())
     return Reach(read, folders, _bases(project, store))
 

@@ -165,7 +165,12 @@ class Watch:
             project = replace(project, resources=resources, opened_connections=frozenset(used))  # noqa: PLW2901
             async with project.writable_connections() as connections:
                 session = ManifestSession(
-                    project, connections, self, FileSource(source.files, project.config), version, first
+                    project,
+                    connections,
+                    self,
+                    FileSource(source.files, project.config, project.store_file),
+                    version,
+                    first,
                 )
                 return await session.run(rounds)
 

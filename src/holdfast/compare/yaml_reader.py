@@ -45,6 +45,7 @@ class Document:
     value: Json
     line: int
     places: dict[Pointer, tuple[int, int]] = field(repr=False)
+    begin: int = 1  # the line where its text begins, with its directives and its ---
 
     def location(self, pointer: Pointer, file: str | None = None) -> Location:
         """Return the location of the value at the pointer, or of the nearest value above it."""
@@ -55,15 +56,18 @@ class Document:
         return Location(file, self.line)
 
 
-def documents(text: str | bytes, file: str | None = None) -> list[Document]:
-    """Read every document of a stream; raise DocumentError at the first mistake."""
-    reader = _Reader(text, file)
+def documents(text: str | bytes, file: str | None = None, *, first_line: int = 1) -> list[Document]:
+    """Read every document of a stream; raise DocumentError at the first mistake.
+
+    `first_line` is the line of the file in which the text begins, where it is only a part of a file.
+    """
+    reader = _Reader(text, file, first_line)
     try:
         return list(reader.documents())
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         problem = " ".join(part for part in (error.context, error.problem) if part)
-        raise DocumentError(f"not YAML: {problem}", _location(file, mark)) from None
+        raise DocumentError(f"not YAML: {problem}", _location(file, mark, first_line)) from None
     except (yaml.YAMLError, UnicodeError) as error:
         location = Location(file, _line_of(error, text))
         raise DocumentError(f"not YAML: {error}".splitlines()[0], location) from None
@@ -89,8 +93,8 @@ def _line_of(error: Exception, text: str | bytes) -> int | None:
     return raw.count(b"\n", 0, position) + 1
 
 
-def _location(file: str | None, mark: _Mark) -> Location:
-    return Location(file, mark.line + 1, mark.column + 1) if mark is not None else Location(file)
+def _location(file: str | None, mark: _Mark, first_line: int) -> Location:
+    return Location(file, mark.line + first_line, mark.column + 1) if mark is not None else Location(file)
 
 
 def _fill_in(value: dict[str, Json], merged: list[dict[str, Json]]) -> None:
@@ -112,8 +116,9 @@ class _Anchor:
 class _Reader:
     """Builds values from the events of one text, with one stack frame for each level of nesting."""
 
-    def __init__(self, text: str | bytes, file: str | None) -> None:
+    def __init__(self, text: str | bytes, file: str | None, first_line: int) -> None:
         self._file = file
+        self._first = first_line
         self._events: Iterator[_Event] = iter(yaml.parse(text, Loader=_Parser))
         self._places: dict[Pointer, tuple[int, int]] = {}
         self._anchors: dict[str, _Anchor] = {}
@@ -126,17 +131,19 @@ class _Reader:
                 root = next(self._events)
                 value = self._value(root, ())
                 if not (value is None and isinstance(root, yaml.ScalarEvent) and root.value == ""):
-                    yield Document(value, root.start_mark.line + 1, self._places)
+                    start: _Mark = event.start_mark
+                    line = root.start_mark.line + self._first
+                    yield Document(value, line, self._places, start.line + self._first)
 
     def _error(self, message: str, event: _Event) -> DocumentError:
-        return DocumentError(message, _location(self._file, event.start_mark))
+        return DocumentError(message, _location(self._file, event.start_mark, self._first))
 
     def _value(self, event: _Event, pointer: Pointer) -> Json:
         self._count(1, event)
         if len(pointer) > MAX_DEPTH:
             raise self._error(f"nested deeper than {MAX_DEPTH} levels", event)
         mark = event.start_mark
-        self._places.setdefault(pointer, (mark.line + 1, mark.column + 1))
+        self._places.setdefault(pointer, (mark.line + self._first, mark.column + 1))
         if isinstance(event, yaml.AliasEvent):
             return self._alias(event)
         before, anchor = self._values, None
@@ -202,8 +209,8 @@ class _Reader:
             if key in lines:
                 raise self._error(f"duplicate key {key!r} (first in line {lines[key]})", event)
             mark = event.start_mark
-            lines[key] = mark.line + 1
-            self._places[*pointer, key] = (mark.line + 1, mark.column + 1)
+            lines[key] = mark.line + self._first
+            self._places[*pointer, key] = (mark.line + self._first, mark.column + 1)
         return key, is_merge
 
     def _merge_sources(self, value: Json, event: _Event) -> list[dict[str, Json]]:

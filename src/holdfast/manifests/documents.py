@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 from holdfast.compare import go_json
@@ -23,13 +24,18 @@ _LIST: Final = "List"
 _LOOKS_LIKE_JSON = re.compile(rb'\s*+(?:\[\s*+)*+\{\s*+["}]')
 
 
-def read(data: bytes, file: str, *, is_json: bool) -> list[Document]:
+def read(data: bytes, file: str, *, is_json: bool, first_line: int = 1) -> list[Document]:
     """Return the documents of a file, those inside lists in place of the lists; raise DocumentError if it is no text.
 
-    A list is a document of kind List, or a JSON list at the top.
+    A list is a document of kind List, or a JSON list at the top. `first_line` is the line in which YAML text begins
+    that is only a part of a file.
     """
-    found = _json(data, file) if is_json else _yaml(data, file)
-    return [item for document in found for item in _expanded(document)]
+    found = _json(data, file) if is_json else _yaml(data, file, first_line)
+    return [
+        item if item is document else replace(item, begin=document.begin, item=number)
+        for document in found
+        for number, item in enumerate(_expanded(document))
+    ]
 
 
 def looks_like_json(data: bytes) -> bool:
@@ -37,12 +43,12 @@ def looks_like_json(data: bytes) -> bool:
     return _LOOKS_LIKE_JSON.match(data) is not None
 
 
-def _yaml(data: bytes, file: str) -> list[Document]:
+def _yaml(data: bytes, file: str, first_line: int) -> list[Document]:
     from holdfast.compare import yaml_reader  # noqa: PLC0415
 
     return [
-        Document(go_json.round_integers(found.value, "int64"), file, found.line, found.places)
-        for found in yaml_reader.documents(data, file)
+        Document(go_json.round_integers(found.value, "int64"), file, found.line, found.places, found.begin)
+        for found in yaml_reader.documents(data, file, first_line=first_line)
     ]
 
 

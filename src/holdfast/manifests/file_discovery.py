@@ -32,56 +32,78 @@ class Source:
     """One text to read; `was_named` if a person asked for this very file."""
 
     name: str  # as messages call it
-    path: Path | None  # None: standard input
+    path: str | Path | None  # None: standard input
     was_named: bool
+    key: str = ""  # the path without symbolic links; the same for all ways to one file
 
 
 def find(given: Sequence[str], pass_over: Collection[Path] = ()) -> tuple[list[Source], list[InputError]]:
     """Return the files behind what a person named, each once, in an order that does not depend on theirs."""
     found: dict[str, Source] = {}
     errors: list[InputError] = []
-    hidden = {path.resolve() for path in pass_over}
+    hidden = {os.path.realpath(path) for path in pass_over}
     for text in given:
         for source in _sources(text, hidden, errors):
-            key = str(source.path.resolve()) if source.path else STDIN
-            before = found.get(key)
+            before = found.get(source.key)
             if before is None or (source.was_named, before.name) > (before.was_named, source.name):
-                found[key] = source
+                found[source.key] = source
     return sorted(found.values(), key=lambda source: source.name), errors
 
 
-def _sources(text: str, hidden: Collection[Path], errors: list[InputError]) -> Iterator[Source]:
+def _sources(text: str, hidden: Collection[str], errors: list[InputError]) -> Iterator[Source]:
     path = Path(text)
     if text == "-":
-        yield Source(STDIN, None, was_named=True)
+        yield Source(STDIN, None, was_named=True, key=STDIN)
     elif path.is_dir():
-        inside = [Source(_name(each), each, was_named=False) for each in _walk(path, hidden)]
+        inside = list(_walk(text, path.as_posix(), os.path.realpath(text), hidden))
         if not inside:
             looked_for = ", ".join(f"*{suffix}" for suffix in SUFFIXES)
             errors.append(InputError(f"there is no manifest in this folder (looked for {looked_for})", Location(text)))
         yield from inside
     elif _MAGIC.search(text) and not path.exists():
         found = glob.glob(text, recursive=True)  # noqa: PTH207 - Path.glob takes no absolute pattern
-        matches = sorted(each for each in found if each.endswith(SUFFIXES))
+        matches = sorted(match for match in found if match.endswith(SUFFIXES))
         if not matches:
             errors.append(InputError("no file matches this pattern", Location(text)))
-        yield from (Source(_name(Path(each)), Path(each), was_named=False) for each in matches)
+        yield from (_source(Path(match), was_named=False) for match in matches)
     elif path.exists():
-        yield Source(_name(path), path, was_named=True)
+        yield _source(path, was_named=True)
     else:
         errors.append(InputError("there is no such file or folder", Location(text)))
 
 
-def _name(path: Path) -> str:
-    return path.as_posix()
+def _source(path: Path, *, was_named: bool) -> Source:
+    return Source(path.as_posix(), str(path), was_named, os.path.realpath(path))
 
 
-def _walk(folder: Path, hidden: Collection[Path]) -> Iterator[Path]:
-    for parent, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name[0] != "." and Path(parent, name).resolve() not in hidden)
-        for name in sorted(files):
-            if name[0] != "." and name != PROJECT_FILE and name.lower().endswith(SUFFIXES):
-                yield Path(parent, name)
+def _walk(folder: str, name: str, key: str, hidden: Collection[str]) -> Iterator[Source]:
+    """Go through the manifests of a folder and those inside it; links to folders are not followed.
+
+    Works with texts, because a Path for every file costs more than reading its status.
+    """
+    try:
+        with os.scandir(folder) as listing:
+            entries = sorted(listing, key=lambda entry: entry.name)
+    except OSError:  # removed since it was found, or not readable: as `os.walk` does
+        return
+    prefix = "" if name == "." else f"{name.rstrip('/')}/"
+    for entry in entries:
+        if entry.name[0] == ".":
+            continue
+        below = f"{key.rstrip(os.sep)}{os.sep}{entry.name}"
+        if _is_folder(entry):
+            if not entry.is_symlink() and below not in hidden:
+                yield from _walk(entry.path, f"{prefix}{entry.name}", below, hidden)
+        elif entry.name != PROJECT_FILE and entry.name.lower().endswith(SUFFIXES):
+            real = os.path.realpath(entry.path) if entry.is_symlink() else below
+            yield Source(f"{prefix}{entry.name}", entry.path, was_named=False, key=real)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
 
 
 def load(source: Source, stdin: BinaryIO | None) -> bytes:
@@ -92,7 +114,7 @@ def load(source: Source, stdin: BinaryIO | None) -> bytes:
                 raise InputError("standard input is not available here", Location(STDIN))
             data = stdin.read(MAX_BYTES + 1)
         else:
-            with source.path.open("rb") as stream:
+            with open(source.path, "rb") as stream:  # noqa: PTH123 - a Path for each of many files is slow
                 data = stream.read(MAX_BYTES + 1)
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", Location(source.name)) from None

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import ModuleType
-from typing import TYPE_CHECKING, BinaryIO, Final, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, TypeVar
 
 from holdfast.errors import InputError, Location
 from holdfast.manifests import documents, file_discovery, resources, strategies
@@ -23,7 +23,7 @@ from holdfast.policy import dependency_graph, source_location
 from holdfast.policy.dependency_graph import Graph
 from holdfast.policy.strategies import Strategy
 from holdfast.schema import did_you_mean, fields
-from holdfast.schema.document import Place, raise_all
+from holdfast.schema.document import Document, Place, raise_all
 from holdfast.schema.fields import shown
 
 if TYPE_CHECKING:
@@ -66,27 +66,55 @@ def read(
     """
     project = project.with_local(file_discovery.common_folder(given))
     found, errors = file_discovery.find(given, project.profiles)
-    reader = _Reader(Surroundings(project.connections, project.default_connection, kinds), errors)
+    around = Surroundings(project.connections, project.default_connection, kinds)
+    files: list[FileReading] = []
     passed_over = []
     for source in found:
         try:
-            data = file_discovery.load(source, stdin)
-            if source.was_named or file_discovery.may_be_manifest(data):
-                reader.source(source, data)
-            else:
-                passed_over.append(source.name)
+            reading = read_file(source, file_discovery.load(source, stdin), around)
         except InputError as error:
             errors.append(error)
+            continue
+        errors += reading.errors
+        files.append(reading)
+        if reading.is_passed_over:
+            passed_over.append(source.name)
     if found and len(passed_over) == len(found):  # an empty result must not look like a clean one
         message = (
             f"none of the {len(found)} files found is a manifest; ours say apiVersion: <provider>.{GROUP}/{VERSION}"
         )
         errors.append(InputError(message, Location(passed_over[0])))
-    manifests = Manifests(project, reader.declarations(), reader.strategies(), tuple(passed_over), reader.templates())
-    if whole and manifests.templates and not errors:  # what is missing in between may be what could not be read
-        errors += _template_manifest().mistakes(manifests.templates, manifests.declarations)
+    manifests = join(project, files, errors, tuple(passed_over))
+    if whole and not errors:  # what is missing in between may be what could not be read
+        errors += template_mistakes(manifests)
     raise_all(errors)
     return manifests
+
+
+def template_mistakes(manifests: Manifests) -> list[InputError]:
+    """Return the mistakes between templates, and between them and other declarations."""
+    if not manifests.templates:
+        return []
+    mistakes: list[InputError] = _template_manifest().mistakes(manifests.templates, manifests.declarations)
+    return mistakes
+
+
+def join(
+    project: Project, files: Iterable[FileReading], errors: list[InputError], passed_over: tuple[str, ...] = ()
+) -> Manifests:
+    """Return what several files declare, in order of names; names that are declared twice are added to the errors."""
+    declared, strategies_, templates = [], [], []
+    for reading in files:
+        declared += reading.declarations
+        strategies_ += reading.strategies
+        templates += reading.templates
+    return Manifests(
+        project,
+        _unique({id(item): str(item.address) for item in declared}, declared, "", errors),
+        _unique({id(item): item.name for item in strategies_}, strategies_, "the strategy ", errors),
+        passed_over,
+        _unique({id(item): item.name for item in templates}, templates, "the template ", errors),
+    )
 
 
 def graph(manifests: Manifests, known: Iterable[Address] = ()) -> Graph:
@@ -96,30 +124,71 @@ def graph(manifests: Manifests, known: Iterable[Address] = ()) -> Graph:
     return found
 
 
+class Origin(NamedTuple):
+    """A document, and its position among those of its file."""
+
+    document: Document
+    position: int
+
+
+@dataclass(slots=True)
+class FileReading:
+    """The content of one file."""
+
+    errors: list[InputError] = field(default_factory=list)
+    declarations: list[Declaration] = field(default_factory=list)
+    plain: list[tuple[Declaration, Origin]] = field(default_factory=list)  # those without a template, among the above
+    strategies: list[Strategy] = field(default_factory=list)
+    templates: list[Template] = field(default_factory=list)
+    others: list[Origin] = field(default_factory=list)  # of documents that are not one plain declaration
+    begins: list[int | None] = field(default_factory=list)  # where the texts of all documents begin
+    is_passed_over: bool = False  # a file of a folder that is no manifest
+    has_foreign: bool = False  # documents of other programs were left out, because the file was not named
+
+
+def read_file(source: Source, data: bytes, around: Surroundings) -> FileReading:
+    """Return the content of one file with the mistakes in it; raise InputError if it has no documents."""
+    reading = FileReading()
+    if not source.was_named and not file_discovery.may_be_manifest(data):
+        reading.is_passed_over = True
+        return reading
+    found = documents.read(data, source.name, is_json=is_json(source.name, data))
+    if not found:
+        raise InputError("there is no document in it", Location(source.name))
+    for position, document in enumerate(found):
+        reading.begins.append(document.begin)
+        if source.was_named or not _is_foreign(document.value):
+            read_document(Origin(document, position), around, reading)
+        else:
+            reading.has_foreign = True
+    return reading
+
+
+def is_json(name: str, data: bytes) -> bool:
+    """Return True if a file is read as JSON: by its suffix, else by its first characters."""
+    lower = name.lower()
+    return lower.endswith(".json") or (not lower.endswith(file_discovery.SUFFIXES) and documents.looks_like_json(data))
+
+
+def read_document(origin: Origin, around: Surroundings, reading: FileReading) -> None:
+    """Add the content of one document to that of its file."""
+    count, value = len(reading.declarations), origin.document.value
+    _Reader(around, reading).read(Place(origin.document, reading.errors))
+    if isinstance(value, dict) and BLOCK not in value and len(reading.declarations) > count:
+        reading.plain.append((reading.declarations[-1], origin))
+    else:
+        reading.others.append(origin)
+
+
 class _Reader:
-    """Collects the declarations of documents; of two with one name the first, by file and line, is kept."""
+    """Reads documents by their apiVersion and kind."""
 
-    def __init__(self, around: Surroundings, errors: list[InputError]) -> None:
+    def __init__(self, around: Surroundings, reading: FileReading) -> None:
         self._around = around
-        self._errors = errors
-        self._declared: list[Declaration] = []
-        self._strategies: list[Strategy] = []
-        self._templates: list[Template] = []
+        self._reading = reading
 
-    def source(self, source: Source, data: bytes) -> None:
-        """Read the documents of one file."""
-        name = source.name.lower()
-        is_json = name.endswith(".json") or (
-            not name.endswith(file_discovery.SUFFIXES) and documents.looks_like_json(data)
-        )
-        found = documents.read(data, source.name, is_json=is_json)
-        if not found:
-            raise InputError("there is no document in it", Location(source.name))
-        for document in found:
-            if source.was_named or not _is_foreign(document.value):
-                self._document(Place(document, self._errors))
-
-    def _document(self, at: Place) -> None:
+    def read(self, at: Place) -> None:
+        """Read one document."""
         value = at.document.value
         if not isinstance(value, dict):
             at.fail("a manifest is a mapping with apiVersion, kind, metadata and spec")
@@ -136,9 +205,9 @@ class _Reader:
         else:
             declaration = resources.read(at, provider, self._around)
         if declaration is not None:
-            self._declared.append(declaration)
+            self._reading.declarations.append(declaration)
         if template is not None:
-            self._templates.append(template)
+            self._reading.templates.append(template)
 
     def _provider(self, at: Place) -> str | None:
         """Return the provider of a document, an empty text for our own kinds, None if a mistake was noted."""
@@ -168,39 +237,31 @@ class _Reader:
         elif kind == STRATEGY:
             strategy = strategies.read(at)
             if strategy is not None:
-                self._strategies.append(strategy)
+                self._reading.strategies.append(strategy)
         elif kind == TEMPLATE:
             template = _template_manifest().read(at, self._around)
             if template is not None:
-                self._templates.append(template)
+                self._reading.templates.append(template)
         elif kind is None:
             at.fail(f"`kind` is missing; write kind: {STRATEGY} or kind: {TEMPLATE}")
         else:
             hint = f"{GROUP}/{VERSION} has the kinds {STRATEGY} and {TEMPLATE}"
             at.fail(f"unknown kind {kind!r:.60}; {hint}; resources say <provider>.{GROUP}/{VERSION}", "kind")
 
-    def declarations(self) -> tuple[Declaration, ...]:
-        """Return the declarations in order of their addresses, noting those that stand twice."""
-        return self._unique({id(each): str(each.address) for each in self._declared}, self._declared, "")
 
-    def strategies(self) -> tuple[Strategy, ...]:
-        """Return the strategies in order of their names, noting those that stand twice."""
-        return self._unique({id(each): each.name for each in self._strategies}, self._strategies, "the strategy ")
-
-    def templates(self) -> tuple[Template, ...]:
-        """Return the templates in order of their names, noting those that stand twice."""
-        return self._unique({id(each): each.name for each in self._templates}, self._templates, "the template ")
-
-    def _unique(self, names: Mapping[int, str], found: Sequence[_Named], what: str) -> tuple[_Named, ...]:
-        kept: dict[str, _Named] = {}
-        for each in sorted(found, key=lambda item: (item.location.file or "", item.location.line or 0)):
-            name = names[id(each)]
-            first = kept.setdefault(name, each)
-            if first is not each:
-                where = source_location.text(first.location)
-                message = f"{what}{name} is declared twice (first in {where}); rename or remove one"
-                self._errors.append(InputError(message, replace(each.location, field="/metadata/name")))
-        return tuple(kept[name] for name in sorted(kept))
+def _unique(
+    names: Mapping[int, str], found: Sequence[_Named], what: str, errors: list[InputError]
+) -> tuple[_Named, ...]:
+    """Return the items in order of their names. Of two with one name the first, by file and line, is kept."""
+    kept: dict[str, _Named] = {}
+    for item in sorted(found, key=lambda item: (item.location.file or "", item.location.line or 0)):
+        name = names[id(item)]
+        first = kept.setdefault(name, item)
+        if first is not item:
+            where = source_location.text(first.location)
+            message = f"{what}{name} is declared twice (first in {where}); rename or remove one"
+            errors.append(InputError(message, replace(item.location, field="/metadata/name")))
+    return tuple(kept[name] for name in sorted(kept))
 
 
 def _template_manifest() -> ModuleType:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from holdfast.compare import paths
@@ -21,19 +21,30 @@ def mistakes(
     """Return fields that providers do not know or cannot use, and declarations that mean one live thing."""
     errors: list[InputError] = []
     meant: dict[tuple[str, str], Declaration] = {}
+    for declaration, wrong, identity in examine(declarations, connections, provider_of):
+        errors += wrong
+        first = meant.setdefault(identity, declaration) if identity is not None else declaration
+        if first is not declaration:
+            errors.append(_twice(first, declaration))
+    return errors
+
+
+def examine(
+    declarations: Iterable[Declaration], connections: Mapping[str, ConnectionSpec], provider_of: ProviderOf
+) -> Iterator[tuple[Declaration, list[InputError], tuple[str, str] | None]]:
+    """Yield declarations, each with the mistakes that its provider sees and with the live thing that it means."""
     ways = {name: _connection(spec) for name, spec in connections.items()}
     for declaration in declarations:
         way = ways.get(declaration.address.connection)
         if way is None:
+            yield declaration, [], None
             continue
         provider = provider_of(way.provider)
+        wrong: list[InputError] = []
         if isinstance(provider, SupportsValidation):
-            errors += [_located(error, declaration) for error in provider.validate(declaration)]
+            wrong = [_located(error, declaration) for error in provider.validate(declaration)]
         identity = _identity(provider, way, declaration)
-        first = meant.setdefault((way.provider, identity), declaration) if identity is not None else declaration
-        if first is not declaration:
-            errors.append(_twice(first, declaration))
-    return errors
+        yield declaration, wrong, None if identity is None else (way.provider, identity)
 
 
 def _connection(spec: ConnectionSpec) -> Connection:

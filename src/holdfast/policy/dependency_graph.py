@@ -34,7 +34,7 @@ class Edge:
 class Graph:
     """What needs what, and what each reference means."""
 
-    addresses: tuple[Address, ...] = ()
+    addresses: Sequence[Address] = ()
     edges: Mapping[Address, tuple[Edge, ...]] = field(default_factory=dict)  # by the one that needs
     bindings: Mapping[Address, Mapping[str, Field]] = field(default_factory=dict)
 
@@ -91,12 +91,18 @@ def build(declarations: Sequence[Declaration], known: Iterable[Address] = ()) ->
         if names is None:  # most fleets have few references; the index is made for the first
             types = {each.address: each.type for each in declarations if each.type is not None and "/" not in each.type}
             names = Names([*(each.address for each in declarations), *known], types)
-        binder = _Binder(declaration, names, errors)
-        bindings[declaration.address] = binder.bind(found)
-        edges[declaration.address] = (*binder.edges, *binder.explicit())
+        bindings[declaration.address], edges[declaration.address] = bind(declaration, found, names, errors)
     graph = Graph(tuple(sorted((each.address for each in declarations), key=str)), edges, bindings)
     errors += [_cycle_error(cycle) for cycle in cycles(graph)]
     return graph, errors
+
+
+def bind(
+    declaration: Declaration, found: Iterable[refs.Reference], names: Names, errors: list[InputError]
+) -> tuple[dict[str, Field], tuple[Edge, ...]]:
+    """Return the meanings of a declaration's references, and its edges; mistakes are added to the errors."""
+    binder = _Binder(declaration, names, errors)
+    return binder.bind(found), (*binder.edges, *binder.explicit())
 
 
 class _Binder:

@@ -64,6 +64,11 @@ def canonical_kind(name: str, kind: str) -> str:
     return cast("str", getattr(importlib.import_module(module), attribute)(kind))
 
 
+def is_built_in(name: str) -> bool:
+    """Return True if a provider is part of Holdfast."""
+    return name in _BUILT_IN
+
+
 def names() -> tuple[str, ...]:
     """List the names of the available providers without loading any."""
     from importlib import metadata  # noqa: PLC0415 - slow, and for providers of other packages only

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from holdfast.compare import paths, quick_scan
 from holdfast.compare.profile import Profile
@@ -48,6 +48,17 @@ if TYPE_CHECKING:
 BATCH: Final = 500  # read from the store at a time
 
 
+@runtime_checkable
+class IndexedDeclarations(Protocol):
+    """Declarations that an index answers questions about, so that not all of them are decoded."""
+
+    def with_secrets(self) -> Iterable[Declaration]:
+        """Iterate over the declarations that may refer to secrets."""
+
+    def connections(self) -> set[str]:
+        """Return the connections that declarations use."""
+
+
 @dataclass(frozen=True, slots=True)
 class ResourceSet:
     """What was declared, and what governs it."""
@@ -57,6 +68,19 @@ class ResourceSet:
     strategies: Sequence[Strategy] = ()
     outer: Sequence[Layer | Scoped] = ()  # flag, environment, project file
     profiles: Sequence[Profile] = ()  # the user's own, before the shipped ones
+
+    def connections(self) -> set[str]:
+        """Return the connections that declarations use."""
+        if isinstance(self.declarations, IndexedDeclarations):
+            return self.declarations.connections()
+        return {address.connection for address in self.declarations}
+
+    def with_secrets(self) -> Iterable[Declaration]:
+        """Iterate over the declarations that may refer to secrets."""
+        if isinstance(self.declarations, IndexedDeclarations):
+            return self.declarations.with_secrets()
+        declared = self.declarations.values()
+        return (each for each in declared if quick_scan.may_mention(dict(each.desired), SECRET_REF))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +135,7 @@ class ResourceResolver:
         if self._knows_all:
             return
         self._knows_all = True
-        for declaration in self.fleet.declarations.values():
-            if not quick_scan.may_mention(dict(declaration.desired), SECRET_REF):
-                continue
+        for declaration in self.fleet.with_secrets():
             resolver = self.secrets(declaration)
             for _, reference in find_secrets(dict(declaration.desired)):
                 if not isinstance(reference, InputError):

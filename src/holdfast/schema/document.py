@@ -58,6 +58,8 @@ class Document:
     file: str | None = None
     line: int | None = None
     places: Mapping[Pointer, tuple[int, int]] = field(default_factory=dict, repr=False)
+    begin: int | None = None  # the line where its text begins; None: it cannot be read without the rest of the file
+    item: int = 0  # its position among the items of that text, which may be a list
 
     def location(self, pointer: Pointer) -> Location:
         """Return the location of the value at the pointer, or of the nearest value above it."""

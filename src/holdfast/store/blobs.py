@@ -23,6 +23,8 @@ _ZLIB: Final = b"x"  # the first byte of every zlib stream, and of no JSON text
 _SHA256: Final = "sha256:"
 _HEX_DIGITS: Final = 64
 
+Damaged = zlib.error  # raised by `unpack` for bytes that `pack` did not write
+
 
 def digest_of(value: Json) -> tuple[Digest, bytes]:
     """Return the digest of a document and the canonical bytes to store under it."""

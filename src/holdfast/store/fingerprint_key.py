@@ -14,13 +14,13 @@ KEY_BYTES: Final = 32
 FILE: Final = "key"
 
 
-def key_in(folder: Path) -> bytes:
-    """Return the key of the store in a folder; create it if it does not exist."""
+def key_in(folder: Path, new: bytes | None = None) -> bytes:
+    """Return the key of the store in a folder; create it, as `new` if that is given, if it does not exist."""
     file = folder / FILE
     try:
         return _whole(file)
     except FileNotFoundError:
-        key = secrets.token_bytes(KEY_BYTES)
+        key = new if new is not None else secrets.token_bytes(KEY_BYTES)
     part = folder / f"{FILE}.{os.getpid()}"
     try:
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.store.sqlite import migrations, statements
+from holdfast.store.sqlite import manifest_index, migrations, statements
 
 FOLDER = Path(statements.__file__).parent
 TEXT = (resources.files("holdfast.store.sqlite") / "sql/queries.sql").read_text(encoding="utf-8")
@@ -31,6 +31,10 @@ WHOLE |= {"pauses", "approvals", "quarantines", "accepted_values"}  # a person m
 WHOLE |= {"claims"}  # by an index of those that are held
 WHOLE |= {"checked_in_future"}  # once for each clock that is set back
 WHOLE |= {"any_request"}  # by an index of those that are open, up to the first
+
+INDEX_MODULE = "manifest_index.py"
+# What a run asks once about all files, all declarations or all resources.
+WHOLE_INDEX = {"files", "addresses", "count", "address_clashes", "identity_clashes", "undeclared", "known", "old_sets"}
 
 
 @pytest.fixture
@@ -80,7 +84,7 @@ def test_every_statement_says_what_it_is_for():
 
 
 def test_every_statement_is_used_and_every_used_one_exists():
-    code = "".join(file.read_text(encoding="utf-8") for file in FOLDER.glob("*.py"))
+    code = "".join(file.read_text(encoding="utf-8") for file in FOLDER.glob("*.py") if file.name != INDEX_MODULE)
     used = {name for name in statements.SQL if f'"{name.removesuffix("_of")}"' in code or f'"{name}"' in code}
     assert used == set(statements.SQL)
     mentions = re.findall(
@@ -89,6 +93,21 @@ def test_every_statement_is_used_and_every_used_one_exists():
     named = set(mentions)
     assert named
     assert named <= set(statements.SQL)
+
+
+def test_every_statement_of_the_manifest_index_is_used_says_what_it_is_for_and_searches_by_a_key():
+    text = (resources.files("holdfast.store.sqlite") / "sql/manifest_index.sql").read_text(encoding="utf-8")
+    heads = dict(re.findall(r"^-- name: (\w+)\n(.*)\n", text, re.MULTILINE))
+    code = (FOLDER / INDEX_MODULE).read_text(encoding="utf-8")
+    assert all(purpose.startswith("-- ") and purpose.endswith(".") for purpose in heads.values())
+    assert [name for name in heads if f'"{name}"' not in code] == []
+    index = manifest_index.SqliteManifestIndex.temporary()
+    for name, statement in statements.parse(text).items():
+        steps = plan(index._connection, statement.replace("$store", "main"))
+        scans = [step for step in steps if step.startswith("SCAN") and step != "SCAN h"]
+        assert not scans or name in WHOLE_INDEX, (name, steps)
+        assert not any("manifest=? AND address=?" in step for step in steps)  # every file by every address
+    index.close()
 
 
 @pytest.mark.parametrize(

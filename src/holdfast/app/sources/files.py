@@ -10,12 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from holdfast.app.options import ProjectOptions
+from holdfast.app.sources import catalog
 from holdfast.errors import InputError
 from holdfast.manifests import file_discovery, loader
 from holdfast.manifests import project as project_files
 from holdfast.manifests.loader import Manifests
 from holdfast.model.record import dataclass
 from holdfast.providers import registry
+from holdfast.reconcile.clock import SystemClock
 from holdfast.store.state import ResourceState
 
 
@@ -31,6 +33,7 @@ class FileSource:
 
     files: tuple[str, ...]
     config: project_files.Project
+    store: Path | None = None  # whose manifest index is used; None: without one
 
     @classmethod
     def of(cls, options: ProjectOptions, config: project_files.Project | None = None) -> FileSource:
@@ -49,8 +52,10 @@ class FileSource:
         others = [*([self.config.file] if self.config.file is not None else []), *self.config.waivers]
         for file in [*manifests, *others]:
             with contextlib.suppress(OSError):
-                stat = file.stat()
-                digest.update(f"{file}\0{stat.st_mtime_ns}\0{stat.st_size}\0{stat.st_ino}\n".encode())
+                stat = os.stat(file)  # noqa: PTH116 - of every file of a fleet
+                digest.update(
+                    f"{file}\0{stat.st_mtime_ns}\0{stat.st_ctime_ns}\0{stat.st_size}\0{stat.st_ino}\n".encode()
+                )
         return digest.hexdigest()
 
     def read(self) -> Manifests:
@@ -67,6 +72,10 @@ class FileSource:
         existing = sorted(filter(os.path.exists, files))
         if not existing:
             return Manifests(self.config)
-        manifests = loader.read(existing, self.config, whole=False)
+        manifests = None
+        if self.store is not None:
+            manifests = catalog.read_declared(existing, self.config, self.store, SystemClock().now, wanted)
+        if manifests is None:
+            manifests = loader.read(existing, self.config, whole=False)
         declared = (declaration for declaration in manifests.declarations if str(declaration.address) in wanted)
         return replace(manifests, declarations=tuple(declared))

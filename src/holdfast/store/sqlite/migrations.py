@@ -67,6 +67,12 @@ def pending(connection: sqlite3.Connection, migrations: Sequence[Migration], pat
     return migrations[version] if version < len(migrations) else None
 
 
+def require_current(connection: sqlite3.Connection, path: Path) -> None:
+    """Raise StoreError for a database that does not have the schema of this release."""
+    if pending(connection, released(), path) is not None:
+        raise StoreError(f"the store {path} has the schema of an older release")
+
+
 def _look(connection: sqlite3.Connection) -> tuple[int, int, int]:
     """Return schema, owner and number of tables from one snapshot, because another process may be creating them."""
     is_ours = not connection.in_transaction

@@ -250,3 +250,49 @@ CREATE TABLE record (
 ) WITHOUT ROWID;
 CREATE INDEX record_owner ON record (collection, owner, key) WHERE owner <> '';
 CREATE INDEX record_due ON record (collection, due_at) WHERE due_at IS NOT NULL;
+
+-- The index of manifests: what each file declared when it was last read. A cache: every row may be deleted.
+CREATE TABLE manifest (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, -- never used twice, because a run may still use a replaced row
+  path TEXT UNIQUE, -- null: replaced by another row
+  status TEXT NOT NULL, -- size, times, inode and device
+  digest BLOB NOT NULL, -- keyed
+  version BLOB NOT NULL, -- of the front end and of the connections
+  indexed_at REAL NOT NULL,
+  form TEXT NOT NULL,
+  entries INTEGER NOT NULL,
+  others BLOB NOT NULL,
+  replaced_at REAL
+);
+CREATE INDEX manifest_replaced ON manifest (replaced_at) WHERE replaced_at IS NOT NULL;
+
+CREATE TABLE manifest_entry (
+  address TEXT NOT NULL,
+  manifest INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  identity BLOB, -- keyed
+  has_secrets INTEGER NOT NULL,
+  head BLOB NOT NULL, -- JSON without values of the document
+  links BLOB, -- JSON: references
+  seal BLOB NOT NULL, -- keyed digest of the columns above
+  document BLOB, -- null: the store did not have the document in clear
+  body BLOB, -- the document as written, compressed when long
+  PRIMARY KEY (address, manifest)
+) WITHOUT ROWID;
+CREATE INDEX manifest_entry_file ON manifest_entry (manifest);
+CREATE INDEX manifest_entry_name ON manifest_entry (name);
+CREATE INDEX manifest_entry_linked ON manifest_entry (address, manifest) WHERE links IS NOT NULL;
+CREATE INDEX manifest_entry_secret ON manifest_entry (address, manifest) WHERE has_secrets;
+
+-- Sets of files that were found to fit together, and what their references mean.
+CREATE TABLE manifest_set (
+  key BLOB PRIMARY KEY,
+  at REAL NOT NULL,
+  summary TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE manifest_binding (
+  key BLOB NOT NULL,
+  address TEXT NOT NULL,
+  body BLOB NOT NULL,
+  PRIMARY KEY (key, address)
+) WITHOUT ROWID;
