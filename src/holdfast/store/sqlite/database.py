@@ -100,16 +100,19 @@ class Database:
         except Exception as error:  # noqa: BLE001 - raised for the caller later
             return CallResult(error=error)
 
-    def write_together(self, works: Sequence[Callable[[], Result]]) -> list[CallResult]:
+    def write_together(
+        self, works: Sequence[Callable[[], Result]], merged: Callable[[], list[CallResult]] | None = None
+    ) -> list[CallResult]:
         """Run several functions in one transaction, in order; one that fails is rolled back alone.
 
         Everything that has not failed is durable when this returns. The first attempt uses no savepoints, because
-        failures are rare. If the transaction as a whole fails (a full disk, say), every function runs in a transaction
-        of its own.
+        failures are rare. It may run `merged`, which does all of them in another way. If the transaction as a whole
+        fails (a full disk, say), every function runs in a transaction of its own.
         """
-        for run_one in (_run_plainly, self._run_in_savepoint) if len(works) > 1 else ():
+        attempts = (merged or partial(_run_all, works, _run_plainly), partial(_run_all, works, self._run_in_savepoint))
+        for attempt in attempts if len(works) > 1 else ():
             try:
-                return self.run(partial(self._together, "BEGIN IMMEDIATE", works, run_one))
+                return self.run(partial(self._together, "BEGIN IMMEDIATE", attempt))
             except _GivenUp:
                 self.on_rollback()
             except StoreError as error:  # the transaction could not begin
@@ -120,17 +123,15 @@ class Database:
         """Run several reading functions on one snapshot."""
         if len(works) > 1:
             try:
-                return self.run(partial(self._together, "BEGIN", works, self._run_translated))
+                return self.run(partial(self._together, "BEGIN", partial(_run_all, works, self._run_translated)))
             except (_GivenUp, StoreError):
                 pass
         return [self.attempt(work) for work in works]
 
-    def _together(
-        self, begin: str, works: Iterable[Callable[[], Result]], run_one: Callable[[Callable[[], Result]], CallResult]
-    ) -> list[CallResult]:
+    def _together(self, begin: str, run_all: Callable[[], list[CallResult]]) -> list[CallResult]:
         self.connection.execute(begin)
         try:
-            results = [run_one(work) for work in works]
+            results = run_all()
             self.connection.execute("COMMIT")
         except BaseException as error:
             if self.connection.in_transaction:
@@ -188,6 +189,12 @@ class Database:
         except sqlite3.Error as error:
             hint = _HINTS.get(_code(error), str(error))
             raise StoreError(f"cannot use the store {self.path}: {hint}") from error
+
+
+def _run_all(
+    works: Iterable[Callable[[], Result]], run_one: Callable[[Callable[[], Result]], CallResult]
+) -> list[CallResult]:
+    return [run_one(work) for work in works]
 
 
 def _run_plainly(work: Callable[[], Result]) -> CallResult:

@@ -157,6 +157,10 @@ WHERE status = ? ORDER BY connection, kind, local
 -- The current or last claim of a resource.
 SELECT fence, owner, until FROM claim WHERE id = ?
 
+-- name: fences
+-- The current or last fences of resources.
+SELECT id, fence FROM claim WHERE id IN (?*)
+
 -- name: put_claim
 -- Claim a resource for an owner.
 INSERT INTO claim (id, fence, owner, until) VALUES (?, ?, ?, ?)
@@ -221,8 +225,8 @@ WHERE resource IN (?*) ORDER BY resource, ordinal
 SELECT document, stamp FROM revision WHERE resource = ? AND number = ?
 
 -- name: add_revision
--- A new revision.
-INSERT INTO revision (resource, number, document, stamp, at) VALUES (?, ?, ?, ?, ?)
+-- A new revision; one that is stored is never changed.
+INSERT OR IGNORE INTO revision (resource, number, document, stamp, at) VALUES (?, ?, ?, ?, ?)
 
 -- name: prune_revisions
 -- Delete old revisions.
