@@ -20,7 +20,7 @@ from holdfast.providers.protocol import Kind, Target
 from holdfast.reconcile.known_secrets import SHORTEST
 from holdfast.reconcile.redact import RedactionContext, has_secrets, redact, revealed, secret_profile
 from holdfast.reconcile.secret_paths import SecretPlace
-from holdfast.store.state import Digest, ResourceState
+from holdfast.store.state import DeclaredState, Digest, ResourceState
 
 NOT_DECLARED: Final = "NotDeclared"  # the reason of the condition Fresh of what is declared nowhere any more
 POLICY = "policy/ignored"  # the profile that a policy of ignoring becomes
@@ -46,6 +46,7 @@ class RulesInForce:
     stacked: RuleSet
     document: Json
     digest: Digest
+    data: bytes  # the document as it is stored
     has_secrets: bool = False  # they call something secret
 
 
@@ -184,6 +185,13 @@ class ResolvedResource:
             else None
         )
 
+    def with_id(self, provider_id: str | None) -> ResolvedResource:
+        """Return the same for a read of what our write left under this id, in the usual version of the API."""
+        state = self.state or ResourceState(self.declaration.address, DeclaredState(self.declaration.provider))
+        return replace(
+            self, state=replace(state, observed=replace(state.observed, provider_id=provider_id)), version=None
+        )
+
     def rules_for(self, observed: Json) -> tuple[RuleTree, Json]:
         """Return the rules in force for an observation, and the part of them that the secrets brought in."""
         stacked = self.rules.stacked
@@ -205,7 +213,8 @@ def is_no_longer_declared(state: ResourceState) -> bool:
 def rules_of(profiles: Sequence[Profile], schema: Sequence[Rule] | None = None) -> RulesInForce:
     """Stack profiles; return the rules with a document from which they can be rebuilt."""
     document, stacked = [profile.raw for profile in profiles], stack(profiles, schema)
-    return RulesInForce(stacked, document, digest_of(document), has_secrets(stacked))
+    data = document_bytes(document)
+    return RulesInForce(stacked, document, Digest(canonical.digest_bytes(data)), data, has_secrets(stacked))
 
 
 def document_bytes(document: Json) -> bytes:

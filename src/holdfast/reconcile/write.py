@@ -136,7 +136,7 @@ class ResourceWriter:
             if claim is None:
                 return intent.not_begun("another worker is at it")
             try:
-                async with self.keeper.keeping(claim):
+                with self.keeper.keeping(claim):
                     return await intent.perform(self, claim, slot)
             except StillInProgress as error:
                 return intent.unfinished(str(error))

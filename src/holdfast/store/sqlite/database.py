@@ -151,12 +151,12 @@ class Database:
 
     def _run_translated(self, work: Callable[[], Result]) -> CallResult:
         try:
-            with self._translate_errors():
-                return CallResult(work())
-        except Exception as error:
-            if isinstance(error.__cause__, sqlite3.OperationalError):  # of the file, not of this function
-                raise
-            return CallResult(error=error)
+            return CallResult(work())
+        except Exception as error:  # noqa: BLE001 - raised for the caller later
+            translated = self._translated(error)
+            if isinstance(translated.__cause__, sqlite3.OperationalError):  # of the file, not of this function
+                raise translated from error
+            return CallResult(error=translated)
 
     def _alone(self, work: Callable[[], Result]) -> Result:
         """Run one function in a transaction of its own."""
@@ -181,14 +181,26 @@ class Database:
         """Turn errors of SQLite and the system into StoreErrors that say what to do."""
         try:
             yield
-        except OSError as error:
-            raise StoreError(f"cannot use the store {self.path}: {error.strerror or error}") from error
-        except UnicodeDecodeError as error:  # a text, or a name in the schema, that is not UTF-8
-            hint = _HINTS[sqlite3.SQLITE_CORRUPT]
-            raise StoreError(f"cannot use the store {self.path}: {hint}") from error
-        except sqlite3.Error as error:
-            hint = _HINTS.get(_code(error), str(error))
-            raise StoreError(f"cannot use the store {self.path}: {hint}") from error
+        except Exception as error:
+            translated = self._translated(error)
+            if translated is error:
+                raise
+            raise translated from error
+
+    def _translated(self, error: Exception) -> Exception:
+        """Return a StoreError for an error of SQLite or the system, and any other error as it is."""
+        match error:
+            case OSError():
+                hint = error.strerror or str(error)
+            case UnicodeDecodeError():  # a text, or a name in the schema, that is not UTF-8
+                hint = _HINTS[sqlite3.SQLITE_CORRUPT]
+            case sqlite3.Error():
+                hint = _HINTS.get(_code(error), str(error))
+            case _:
+                return error
+        translated = StoreError(f"cannot use the store {self.path}: {hint}")
+        translated.__cause__ = error
+        return translated
 
 
 def _run_all(

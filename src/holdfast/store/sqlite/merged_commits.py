@@ -22,7 +22,9 @@ Work = Callable[[], Any]
 class Commit:
     """A prepared commit, which can run alone or as part of a merged one."""
 
-    def __init__(self, writer: Callable[[PreparedTransaction], TransactionWriter], prepared: PreparedTransaction) -> None:
+    def __init__(
+        self, writer: Callable[[PreparedTransaction], TransactionWriter], prepared: PreparedTransaction
+    ) -> None:
         self.writer = writer
         self.prepared = prepared
         self.claimed = _claimed(prepared.facts)

@@ -102,7 +102,8 @@ class TransactionWriter:
         self._documents = prepared.documents
         self._events = prepared.events
         self._findings_at = prepared.findings_at
-        self._state_texts = [text_of(state.address) for state in prepared.facts.states]
+        self._texts: dict[int, str] = {}  # by the identity of addresses, which the facts keep alive
+        self._state_texts = [self._text(state.address) for state in prepared.facts.states]
         self._numbers: dict[str, int] = {}
         self._overtaken: set[int] = set()
         self._good_at: dict[int, float | None] = {}  # before this transaction
@@ -144,13 +145,19 @@ class TransactionWriter:
         names = dict.fromkeys(self._state_texts)
         history = (facts.revisions, facts.decisions, facts.writes.operations, facts.governance.corrections)
         records = (*history, facts.governance.approvals, facts.governance.quarantines, facts.governance.accepted)
-        names.update(dict.fromkeys([text_of(record.address) for group in records for record in group]))
-        names.update(dict.fromkeys(map(text_of, facts.findings)))
+        names.update(dict.fromkeys([self._text(record.address) for group in records for record in group]))
+        names.update(dict.fromkeys(map(self._text, facts.findings)))
         names.update(dict.fromkeys([event.subject for event in facts.events]))
         return names
 
+    def _text(self, address: Address) -> str:
+        text = self._texts.get(id(address))
+        if text is None:
+            text = self._texts[id(address)] = text_of(address)
+        return text
+
     def _number(self, address: Address) -> int:
-        return self._numbers[text_of(address)]
+        return self._numbers[self._text(address)]
 
     def _many(self, statement: str, values: Collection[rows.Row | dict[str, Any]]) -> None:
         if values:
@@ -160,7 +167,7 @@ class TransactionWriter:
         fences = self._facts.writes.fences
         if not fences:
             return
-        texts = {address: text_of(address) for address in fences}
+        texts = {address: self._text(address) for address in fences}
         numbers = self._names.find_all(texts.values())
         current = {
             number: fence
@@ -407,7 +414,7 @@ class TransactionWriter:
         self._many("release_claim", [self._claim_key(claim) for claim in self._facts.writes.released])
 
     def _claim_key(self, claim: Claim) -> rows.Row:
-        return self._names.find(text_of(claim.address)), claim.fence, claim.owner
+        return self._names.find(self._text(claim.address)), claim.fence, claim.owner
 
     def _append_events(self) -> None:
         if not self._events:
