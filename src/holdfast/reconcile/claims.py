@@ -15,7 +15,7 @@ from typing import Final
 
 from holdfast.model.address import Address
 from holdfast.reconcile.clock import Clock
-from holdfast.store.protocol import Store
+from holdfast.store.protocol import ClaimStore
 from holdfast.store.records import Claim, ClaimLost
 from holdfast.store.transaction import Transaction
 
@@ -27,7 +27,7 @@ _RENEW_SECONDS: Final = CLAIM_SECONDS / 3
 class Keeper:
     """Component that takes claims and renews them."""
 
-    store: Store
+    store: ClaimStore
     clock: Clock
     owner: str
     wait: Callable[[float], Awaitable[None]] = asyncio.sleep  # runs beside the writes, so it must not move a fake clock

@@ -43,8 +43,8 @@ class Memory:
         reading = evaluation.observation.reading
         if not isinstance(reading, ReadFailure):
             # Without tags nothing is ever taken as unchanged: a suppressed finding counts after its waiver expires.
-            is_tagged = isinstance(reading, Found) and _is_settled(evaluation)
-            etag, raw_digest = (reading.etag, reading.raw_digest) if is_tagged else (None, None)
+            tagged = reading if isinstance(reading, Found) and _is_settled(evaluation) else Found(None)
+            etag, raw_digest = tagged.etag, tagged.raw_digest
             document = evaluation.observation.digest
             baseline = evaluation.known.baseline_digest or applied.baseline
             rules = _rules(evaluation, state)

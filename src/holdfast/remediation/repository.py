@@ -24,7 +24,7 @@ from holdfast.remediation.core.state import AssessmentScope, AssessmentState, Ex
 from holdfast.remediation.core.state_hash import StateHash, StateReading
 from holdfast.remediation.core.timing import Windows
 from holdfast.store.governance import CorrectionOutcome
-from holdfast.store.protocol import Store
+from holdfast.store.protocol import GovernanceStore, RecordStore
 from holdfast.store.records import AuditEvent, VersionedRecord
 from holdfast.store.transaction import Transaction
 
@@ -53,19 +53,19 @@ def kept(record: VersionedRecord) -> Kept:
     return Kept(msgspec.convert(dict(record.data), RemediationRecord), record.version)
 
 
-async def find(store: Store, correlation_id: str) -> Kept | None:
+async def find(store: RecordStore, correlation_id: str) -> Kept | None:
     """Return one record."""
     record = await store.record(COLLECTION, correlation_id)
     return None if record is None else kept(record)
 
 
-async def every(store: Store, target: Address | str | None = None) -> AsyncIterator[Kept]:
+async def every(store: RecordStore, target: Address | str | None = None) -> AsyncIterator[Kept]:
     """Go through the records, all or those of a target."""
     async for record in store.records(COLLECTION, owner=None if target is None else str(target)):
         yield kept(record)
 
 
-async def named(store: Store, which: Sequence[str]) -> list[str]:
+async def named(store: RecordStore, which: Sequence[str]) -> list[str]:
     """Return the ids of what is meant: ids, all under way or the last of an address; of nothing, all under way."""
     if not which:
         return [one.record.correlation_id async for one in every(store) if not one.record.is_settled]
@@ -84,7 +84,7 @@ async def named(store: Store, which: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(out))
 
 
-async def stamped(store: Store, target: Address, seen: StateReading) -> StateReading:
+async def stamped(store: GovernanceStore, target: Address, seen: StateReading) -> StateReading:
     """Return a state with what else tells whether it held: which correction of ours was the last.
 
     One that we had to make since shows that somebody changed the target, though it is back by now.
@@ -101,7 +101,7 @@ def stamp(seen: StateHash, correction: str) -> StateHash:
     return replace(seen, revision=f"{seen.revision or ''}#{correction}")
 
 
-async def precedents(store: Store, target: Address | str) -> list[PastAttempt]:
+async def precedents(store: RecordStore, target: Address | str) -> list[PastAttempt]:
     """Return what was tried on a target."""
     return [plain.precedent(one.record) async for one in every(store, target)]
 

@@ -62,7 +62,7 @@ def holds_fingerprints(document: Json) -> bool:
 
 
 def sends_fingerprints(data: bytes, body: Json) -> bool:
-    """Return True if a body holds a fingerprint; `data` are its bytes, which are searched first because that is fast."""
+    """Return True if a body holds a fingerprint. The search of its bytes, `data`, is fast and mostly ends it."""
     return _ENCODED in data and holds_fingerprints(body)
 
 

@@ -152,7 +152,7 @@ class Database:
     def _run_translated(self, work: Callable[[], Result]) -> CallResult:
         try:
             return CallResult(work())
-        except Exception as error:  # noqa: BLE001 - raised for the caller later
+        except Exception as error:
             translated = self._translated(error)
             if isinstance(translated.__cause__, sqlite3.OperationalError):  # of the file, not of this function
                 raise translated from error

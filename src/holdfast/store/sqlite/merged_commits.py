@@ -72,6 +72,7 @@ def _claimed(facts: Transaction) -> Address | None:
         facts.records.put or facts.records.deleted or governance.pauses or governance.resumed
         or governance.quarantines or governance.unquarantined or governance.accepted
         or updates.unchanged or updates.rescheduled or updates.requested or updates.relinked
+        or updates.withdrawn or updates.outdated or updates.set_back
     )  # fmt: skip
     if has_more:
         return None

@@ -40,6 +40,7 @@ from holdfast.store.state import (
     ResourceState,
     ScheduleState,
     UnchangedCheck,
+    WithdrawnVerdict,
 )
 
 Row = tuple[Any, ...]
@@ -146,7 +147,7 @@ def tags_row(number: int, check: UnchangedCheck) -> dict[str, Any]:
     return {"id": number, "etag": check.etag, "raw_digest": packed(check.raw_digest)}
 
 
-def _conditions(state: ResourceState) -> list[Row]:
+def _conditions(conditions: Iterable[Condition]) -> list[Row]:
     return [
         (
             CONDITION_NUMBERS[item.type],
@@ -156,13 +157,26 @@ def _conditions(state: ResourceState) -> list[Row]:
             item.observed_generation,
             item.last_transition,
         )
-        for item in state.observed.conditions
+        for item in conditions
     ]
+
+
+def withdrawn_row(number: int, withdrawn: WithdrawnVerdict, rest: bytes, *, has_request: bool) -> dict[str, Any]:
+    """Return the columns of a withdrawn verdict; `rest` is the stored one, of which the conditions are replaced."""
+    _, *kept = value_codec.loads(blobs.unpack(rest))
+    return {
+        "id": number,
+        "status": STATUS_NUMBERS[Status.UNKNOWN],
+        "checked_at": withdrawn.checked_at,
+        "is_due": withdrawn.is_scheduled or has_request,
+        "reason": withdrawn.reason,
+        "rest": blobs.pack(value_codec.dumps((_conditions(withdrawn.conditions), *kept)), _PACK_REST_AT),
+    }
 
 
 def _rest(state: ResourceState) -> bytes:
     rest: tuple[Json, ...] = (
-        _conditions(state),
+        _conditions(state.observed.conditions),
         state.declared.labels,
         state.declared.options,
         state.declared.depends_on,

@@ -149,13 +149,11 @@ class SqliteStore:
 
         def take() -> Claim | None:
             number = self._names.add(text_of(address))
-            kept = self._select("claim_of", number)
-            fence, holder, expires = kept[0] if kept else (0, None, now)
+            fence, holder, expires, revision = self._connection.execute(SQL["claim_of"], (number,)).fetchone()
             if holder is not None and expires > now:
                 return None
             self._connection.execute(SQL["put_claim"], (number, fence + 1, owner, until))
-            applied = self._select_listed("applied_revisions", [number])
-            return Claim(address, owner, fence + 1, until, applied[0][1] if applied else 0)
+            return Claim(address, owner, fence + 1, until, revision)
 
         return await self._write(lambda: take)
 

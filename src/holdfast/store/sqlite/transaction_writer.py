@@ -126,6 +126,10 @@ class TransactionWriter:
             self._reschedule()
         if facts.updates.relinked:
             self._relink()
+        if facts.updates.withdrawn:
+            self._withdraw()
+        if facts.updates.outdated or facts.updates.set_back:
+            self._outdate()
         if facts.findings:
             self._put_findings()
         self._add_revisions()
@@ -267,6 +271,26 @@ class TransactionWriter:
     def _relink(self) -> None:
         relinks = self._known_of([(text_of(relink.address), relink) for relink in self._facts.updates.relinked])
         self._many("relink", [(relink.provider_id, number) for number, relink in relinks])
+
+    def _withdraw(self) -> None:
+        """Make verdicts unknown, except those of resources that were written since."""
+        known = dict(self._known_of([(text_of(item.address), item) for item in self._facts.updates.withdrawn]))
+        new = [
+            rows.withdrawn_row(number, known[number], rest, has_request=bool(has_request))
+            for chunk in in_lists(list(known))
+            for number, revision, has_request, rest in self._connection.execute(sized("rests", chunk), chunk)
+            if revision == known[number].revision
+        ]
+        self._many("withdraw_status", new)
+        self._many("withdraw_reason", new)
+
+    def _outdate(self) -> None:
+        updates = self._facts.updates
+        outdated = self._known_of([(text_of(address), due_at) for address, due_at in updates.outdated])
+        self._many("outdate", [(number,) for number, _ in outdated])
+        self._many("move_forward", [(due_at, number) for number, due_at in outdated])
+        set_back = self._known_of([(text_of(address), due_at) for address, due_at in updates.set_back])
+        self._many("set_back", [(due_at, number) for number, due_at in set_back])
 
     def _known_of(self, updates: Sequence[tuple[str, Update]]) -> list[tuple[int, Update]]:
         """Return the updates of known resources with their numbers."""
