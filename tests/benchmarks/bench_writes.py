@@ -232,9 +232,13 @@ def run(count: int) -> list[dict[str, object]]:
     random.seed(1)
     tune_collector()
     with tempfile.TemporaryDirectory() as place:
-        (Path(place) / "infra").mkdir()
-        bare = asyncio.run(floor(Path(place), count))
-        ours = asyncio.run(engine(Path(place) / "infra", count))
+        folders = [Path(place, name) for name in ("before", "infra", "after")]
+        for folder in folders:
+            folder.mkdir()
+        before = asyncio.run(floor(folders[0], count))
+        ours = asyncio.run(engine(folders[1], count))
+        after = asyncio.run(floor(folders[2], count))  # the load of the machine may have changed meanwhile
+    bare = {verb: (before[verb] + after[verb]) / 2 for verb in before}
     return [
         {
             f"{count:,} resources": verb,

@@ -27,7 +27,6 @@ class Commit:
     ) -> None:
         self.writer = writer
         self.prepared = prepared
-        self.claimed = _claimed(prepared.facts)
 
     def __call__(self) -> None:
         """Write it alone."""
@@ -36,19 +35,22 @@ class Commit:
 
 def merge_commits(works: Sequence[Work]) -> Callable[[], list[CallResult]] | None:
     """Return a function that runs all of them with neighbouring commits merged, or None if there are none to merge."""
+    if len(works) < 2:
+        return None
     steps: list[tuple[Work, int]] = []
     run: list[Commit] = []
     claimed: set[Address] = set()
     for work in works:
-        if not isinstance(work, Commit) or work.claimed is None:
+        about = _claimed(work.prepared.facts) if isinstance(work, Commit) else None
+        if about is None or not isinstance(work, Commit):
             steps += [*_merged(run), (work, 1)]
             run, claimed = [], set()
             continue
-        if work.claimed in claimed:
+        if about in claimed:
             steps += _merged(run)
             run, claimed = [], set()
         run.append(work)
-        claimed.add(work.claimed)
+        claimed.add(about)
     steps += _merged(run)
     if len(steps) == len(works):
         return None
