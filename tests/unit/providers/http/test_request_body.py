@@ -17,7 +17,7 @@ bodies = strategies.documents(strategies.scalars | texts | st.just(2**70))
 
 
 @given(bodies, st.booleans())
-def test_the_bytes_of_a_body_show_every_fingerprint(body: Json, is_key: bool):  # noqa: FBT001 - drawn
+def test_the_bytes_of_a_body_show_every_fingerprint(body: Json, is_key: bool):
     document = {FINGERPRINT: body} if is_key else {"here": body}
     data = request_body.encoded(document)
     assert request_body.sends_fingerprints(data, document) == request_body.holds_fingerprints(document)
@@ -40,4 +40,4 @@ def test_a_fingerprint_is_seen_wherever_it_stands(document: Json):
 def test_only_fields_that_a_rule_keeps_back_are_left_out_of_a_create(rules: list[Json], sent: Json):
     document = {"a": {"b": 1}, "c": [1]}
     tree = stack([build({"profile": "t", "version": 1, "rules": rules})]).tree()
-    assert request_body._without_unsent(document, document, tree) == sent  # noqa: SLF001 - the part of interest
+    assert request_body._without_unsent(document, document, tree) == sent
