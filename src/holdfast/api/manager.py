@@ -35,7 +35,7 @@ from holdfast.model.verdict import Status
 from holdfast.reconcile.check import check_resources
 from holdfast.reconcile.clock import Clock, SystemClock
 from holdfast.reconcile.retry import RetryPolicy
-from holdfast.store.protocol import Store
+from holdfast.store.protocol import StateStore
 from holdfast.store.state import ResourceState
 
 R = TypeVar("R", bound=ResourceSpec)
@@ -216,7 +216,7 @@ class ResourceManager:
         async with workbench.memory(project) as store:
             return await self._states_in(store)
 
-    async def _states_in(self, store: Store) -> list[ResourceState]:
+    async def _states_in(self, store: StateStore) -> list[ResourceState]:
         found = [state async for state in store.all_states(connection=self._connection)]
         wanted = self._environment
         return [state for state in found if wanted is None or state.address.namespace == wanted]

@@ -14,7 +14,7 @@ from holdfast.model.address import Address
 from holdfast.policy import selectors
 from holdfast.policy.selectors import LabelSelector, Targets
 from holdfast.reconcile.resolve import ResourceSet
-from holdfast.store.protocol import Store
+from holdfast.store.protocol import StateStore
 from holdfast.store.state import ResourceState
 
 _FEW: Final = 200  # that are looked up by themselves, rather than among all
@@ -106,7 +106,7 @@ class Scope:
             raise mistakes[0]
 
 
-async def scope_of(store: Store, options: ProjectOptions) -> Scope:
+async def scope_of(store: StateStore, options: ProjectOptions) -> Scope:
     """Return the selection of the options. The store is read only if it is a part."""
     targets = selectors.parse_targets(options.targets)
     labels = selectors.parse_labels(options.selector or "")

@@ -28,7 +28,7 @@ from holdfast.notify.cloudevents import CloudEvent, Type
 from holdfast.notify.rules import RESOLVED, SENT, UNDELIVERED, DeliveryHistory, Message, Notice, NotificationCandidates
 from holdfast.notify.sinks import SinkContext, Undelivered
 from holdfast.reconcile.report import RunReport
-from holdfast.store.protocol import Store
+from holdfast.store.protocol import AuditLog, Store
 from holdfast.store.records import AuditEvent
 from holdfast.store.transaction import Transaction
 
@@ -90,11 +90,11 @@ async def _notify(seen: NotificationCandidates, office: Notifier) -> None:
         await office.store.commit(Transaction(events=facts))
 
 
-async def _trail(store: Store, address: Address) -> list[AuditEvent]:
+async def _trail(store: AuditLog, address: Address) -> list[AuditEvent]:
     return [link.event async for link in store.events(subject=str(address), type_prefix=PREFIX)]
 
 
-async def _owed(store: Store) -> frozenset[Address]:
+async def _owed(store: AuditLog) -> frozenset[Address]:
     """Return the resources whose end could not be told at some time; their own trail says whether it still is so."""
     owed = [link.event.data["address"] async for link in store.events(subject="", type_prefix=OWED)]
     return frozenset(map(Address.parse, owed))

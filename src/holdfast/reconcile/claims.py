@@ -8,14 +8,14 @@ notice that it lost them. The store decides: the worker with the newest fence is
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Final
 
 from holdfast.model.address import Address
 from holdfast.reconcile.clock import Clock
-from holdfast.store.protocol import Store
+from holdfast.store.protocol import ClaimStore
 from holdfast.store.records import Claim, ClaimLost
 from holdfast.store.transaction import Transaction
 
@@ -27,7 +27,7 @@ _RENEW_SECONDS: Final = CLAIM_SECONDS / 3
 class Keeper:
     """Component that takes claims and renews them."""
 
-    store: Store
+    store: ClaimStore
     clock: Clock
     owner: str
     wait: Callable[[float], Awaitable[None]] = asyncio.sleep  # runs beside the writes, so it must not move a fake clock
@@ -39,8 +39,8 @@ class Keeper:
         now = self.clock.now()
         return await self.store.claim(address, self.owner, now, now + CLAIM_SECONDS)
 
-    @asynccontextmanager
-    async def keeping(self, claim: Claim) -> AsyncIterator[None]:
+    @contextmanager
+    def keeping(self, claim: Claim) -> Iterator[None]:
         """Renew a claim in the background while the context is open. The caller releases the claim."""
         self._kept[claim.address] = claim
         if self._task is None:
@@ -56,7 +56,7 @@ class Keeper:
     async def commit(self, transaction: Transaction, claim: Claim) -> None:
         """Commit facts together with the renewal of their claim, or raise ClaimLost if the claim is not ours."""
         asked = self.clock.now()
-        transaction.writes.renewed.append(replace(claim, until=asked + CLAIM_SECONDS))
+        transaction.writes.renewed.append(Claim(claim.address, claim.owner, claim.fence, asked + CLAIM_SECONDS))
         await self.store.commit(transaction)
         if abs(self.clock.now() - asked) >= _RENEW_SECONDS:  # the process was suspended during the commit
             await self.ensure(claim)

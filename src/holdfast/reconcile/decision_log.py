@@ -51,6 +51,8 @@ def decided(checked: Wanting) -> None:
 
 def ended(checked: Wanting, stuck: Sequence[str], side_effects: Sequence[str], kept: Sequence[str] = ()) -> None:
     """Log the result of a write: ineffective paths, side effects, and undeclared paths that the service keeps."""
+    if not LOG.isEnabledFor(logging.INFO if not stuck and not kept else logging.WARNING):
+        return
     facts = {"address": str(checked.address), "ineffective": list(stuck), "side_effects": list(side_effects)}
     if stuck:
         text = "%s: ineffective write, %s did not take"

@@ -23,7 +23,7 @@ from holdfast.providers.protocol import Unchanged
 from holdfast.reconcile.evaluation import Evaluation, Evidence, Known, Observation, Signature
 from holdfast.reconcile.resolved_resource import ResolvedResource, digest_of
 from holdfast.store.governance import AcceptedValue
-from holdfast.store.state import Digest, ResourceState
+from holdfast.store.state import Digest, ResourceState, is_idle
 
 if TYPE_CHECKING:
     from holdfast.compare import diff
@@ -48,24 +48,13 @@ def is_unchanged(item: ResolvedResource, state: ResourceState | None, seen: Obse
     the canonical hash of what was read must be that of the baseline. `item` may be another resource of the same kind
     and settings. Then the caller knows that the declaration is the same.
 
-    `store/sql/queries.sql` has the part of it that a list scan asks of a whole kind, under the name `at_rest`.
+    A list scan asks a store for the resources of a kind that are idle in the same sense.
     """
-    if (
-        state is None
-        or state.observed.status is not Status.IN_SYNC
-        or state.applied.baseline is None
-        or state.declared.document is None
-    ):
+    if state is None or not is_idle(state):
         return False
     if item.settings.reconcile_mode in _ALWAYS_SENT:  # a resource that is sent at every turn is compared every time
         return False
-    if state.schedule.requested != state.schedule.handled:  # a full check was requested
-        return False
-    if (
-        state.applied.document != state.declared.document
-        or state.applied.rules != item.rules.digest
-        or state.schedule.terminal is not None
-    ):
+    if state.applied.rules != item.rules.digest:
         return False
     declared = item.declaration
     if state.address == declared.address and not (

@@ -21,7 +21,7 @@ from holdfast.policy import cause_analysis
 from holdfast.policy.cause_analysis import Evidence, Explained, Onset
 from holdfast.reconcile.policy_evaluation import CONTENTION
 from holdfast.store.governance import CorrectionRecord, Quarantine
-from holdfast.store.protocol import Store
+from holdfast.store.protocol import BlobStore, Store
 from holdfast.store.records import DecisionRecord, FindingRecord
 from holdfast.store.state import Digest, ResourceState
 
@@ -138,7 +138,7 @@ def _is_same(one: Finding, other: Finding) -> bool:
     )
 
 
-async def _rule_at(store: Store, state: ResourceState, path: str) -> ExplainedRule | None:
+async def _rule_at(store: BlobStore, state: ResourceState, path: str) -> ExplainedRule | None:
     """Return the rule that applies to a path, with or without a finding there, or None if it is not known."""
     if state.applied.rules is None or "*" in path:
         return None

@@ -20,7 +20,7 @@ from holdfast.policy.decide import DecisionInputs, HoldReason, PathHold, Recreat
 from holdfast.reconcile import serialize
 from holdfast.reconcile.check import CheckResult
 from holdfast.store.governance import AcceptedValue
-from holdfast.store.protocol import Store
+from holdfast.store.protocol import ClaimStore
 from holdfast.store.records import AuditEvent, Claim
 from holdfast.store.transaction import Transaction, WriteChanges
 
@@ -80,7 +80,7 @@ def reverted(checked: CheckResult, pattern: str | None) -> CheckResult:
 
 
 async def rebaseline(
-    store: Store, checked: CheckResult, pattern: str | None, person: Person, owner: str
+    store: ClaimStore, checked: CheckResult, pattern: str | None, person: Person, owner: str
 ) -> tuple[Finding, ...]:
     """Take live values as the new baseline; return the findings that are findings no more."""
     taken = chosen(checked, pattern)

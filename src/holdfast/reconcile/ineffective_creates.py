@@ -11,12 +11,12 @@ from holdfast.model.decision import Action
 from holdfast.model.json import Json
 from holdfast.reconcile.action_result import ActionOutcome, NotTaken
 from holdfast.reconcile.report import RunReport
-from holdfast.store.protocol import Store
+from holdfast.store.protocol import BlobStore
 
 _MAKING: Final = frozenset({Action.CREATE, Action.RECREATE, Action.REPLACE})
 
 
-async def note(store: Store, report: RunReport) -> None:
+async def note(store: BlobStore, report: RunReport) -> None:
     """Note in a report what the services keep otherwise than the declarations of new resources say."""
     made = [one for one in report.acted if one.result is ActionOutcome.DONE and one.checked.decision.action in _MAKING]
     known = {

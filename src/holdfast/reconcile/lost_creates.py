@@ -17,7 +17,7 @@ from holdfast.model.record import dataclass
 from holdfast.providers.protocol import ReadFailed, Unchanged
 from holdfast.reconcile.check import Checker
 from holdfast.reconcile.resolved_resource import ResolvedResource
-from holdfast.store.protocol import Store
+from holdfast.store.protocol import StateStore
 
 LOOKS: Final = 3  # with growing waits, before a create is sent again: a list may lag behind a write
 
@@ -34,7 +34,7 @@ class Unsure:
         return {"why": self.why, "candidates": list(self.candidates)}
 
 
-async def look_for(checker: Checker, store: Store, item: ResolvedResource) -> ReadResult | Unsure:
+async def look_for(checker: Checker, store: StateStore, item: ResolvedResource) -> ReadResult | Unsure:
     """Look for what a create may have made; Gone only where that can be told."""
     if item.kind.finds:
         reading = await checker.read(item, None)
@@ -49,7 +49,7 @@ async def look_for(checker: Checker, store: Store, item: ResolvedResource) -> Re
     return Unsure("the list shows things like it that nobody declares", tuple(found)) if found else NotFound()
 
 
-async def _candidates(checker: Checker, store: Store, item: ResolvedResource) -> list[str]:
+async def _candidates(checker: Checker, store: StateStore, item: ResolvedResource) -> list[str]:
     """Return the ids of listed things that are as declared, or cannot be read, and are not another resource."""
     address = item.declaration.address
     states = store.all_states(connection=address.connection, kind=address.kind)

@@ -23,7 +23,7 @@ from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.policy_evaluation import Foreseen, is_approved
 from holdfast.reconcile.resolve import ResourceResolver
 from holdfast.reconcile.resolved_resource import ResolvedResource
-from holdfast.store.protocol import Store
+from holdfast.store.protocol import StateStore
 from holdfast.store.transaction import PartialUpdates, Transaction
 from holdfast.watch.list_scan import ListScanner
 
@@ -58,7 +58,7 @@ class Others(Protocol):
 class Surveyor:
     """Looks at the others of a kind before anything of it is reverted."""
 
-    store: Store
+    store: StateStore
     checker: Checker
     others: Others
     foreseen: Foreseen = field(default_factory=dict)  # of this run, and of resources that it has yet to come to
@@ -108,7 +108,7 @@ class Surveyor:
 class Declared:
     """The others of a run whose declarations are all at hand; what is seen of them is not recorded."""
 
-    store: Store
+    store: StateStore
     preparer: ResourceResolver
     checker: Checker
     is_left_alone: Callable[[ResolvedResource], bool]

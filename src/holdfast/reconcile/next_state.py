@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from holdfast.model.decision import Action, Decision
 from holdfast.model.read_result import Found, ReadFailure
-from holdfast.model.verdict import LASTING, Status, Verdict
+from holdfast.model.verdict import LASTING, Status
 from holdfast.policy import resync_schedule
 from holdfast.policy.decide import ReconcileMode
 from holdfast.providers.protocol import Unchanged
@@ -15,7 +15,7 @@ from holdfast.reconcile.evaluation import Evaluation
 from holdfast.reconcile.policy_evaluation import PolicyOutcome
 from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.reconcile.retry import RetryPolicy
-from holdfast.store.state import Digest, ResourceState
+from holdfast.store.state import DeclaredState, Digest, ObservedState, ResourceState, ScheduleState
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,44 +34,48 @@ class Memory:
         """Return the state after a check; a failed read changes only what is known about failing."""
         from holdfast.reconcile import conditions  # noqa: PLC0415 - only where something changed
 
-        item, now, state = evaluation.resource, evaluation.at, evaluation.before
-        edited = state.declared.document != item.desired_digest
-        generation = (
-            state.declared.generation + 1
-            if edited and state.declared.document is not None
-            else state.declared.generation
-        )
-        outcome = conditions.ConditionOutcome(generation, evaluation.verdict, governed.decision, now, governed.inputs)
-        seen = self._seen(evaluation)
-        return replace(
-            seen,
-            declared=replace(
-                state.declared,
-                provider=item.declaration.provider,
-                generation=generation,
-                document=item.desired_digest,
-                labels=item.declaration.labels,
-                options=item.options,
-                depends_on=item.depends_on,
-                source=str(item.declaration.location) or None,
+        item, now, state, verdict = evaluation.resource, evaluation.at, evaluation.before, evaluation.verdict
+        declared, applied, observed = state.declared, state.applied, state.observed
+        is_edited = declared.document not in (None, item.desired_digest)
+        generation = declared.generation + 1 if is_edited else declared.generation
+        outcome = conditions.ConditionOutcome(generation, verdict, governed.decision, now, governed.inputs)
+        document, etag, raw_digest = observed.document, observed.etag, observed.raw_digest
+        reading = evaluation.observation.reading
+        if not isinstance(reading, ReadFailure):
+            # Without tags nothing is ever taken as unchanged: a suppressed finding counts after its waiver expires.
+            tagged = reading if isinstance(reading, Found) and _is_settled(evaluation) else Found(None)
+            etag, raw_digest = tagged.etag, tagged.raw_digest
+            document = evaluation.observation.digest
+            baseline = evaluation.known.baseline_digest or applied.baseline
+            rules = _rules(evaluation, state)
+            if rules != applied.rules or baseline != applied.baseline:
+                applied = replace(applied, rules=rules, baseline=baseline)
+        is_still_missing = observed.status is Status.MISSING and verdict.status is Status.MISSING
+        return ResourceState(
+            state.address,
+            DeclaredState(
+                item.declaration.provider,
+                generation,
+                item.desired_digest,
+                item.declaration.labels,
+                item.options,
+                item.depends_on,
+                str(item.declaration.location) or None,
             ),
-            schedule=replace(
-                seen.schedule,
-                resync_seconds=item.resync_seconds,
-                checked_at=now,
-                terminal=_terminal(evaluation, governed.decision),
-                handled=state.schedule.requested,
+            applied,
+            ObservedState(
+                document,
+                observed.provider_id,
+                etag,
+                raw_digest,
+                observed.state_hash,
+                verdict.status,
+                verdict.reason,
+                conditions.after(observed.conditions, outcome),
+                tuple((each.because.value, each.path, each.note) for each in verdict.suppressed),
+                observed.missing_checks + 1 if is_still_missing else 1,
             ),
-            observed=replace(
-                seen.observed,
-                status=evaluation.verdict.status,
-                missing_checks=state.observed.missing_checks + 1
-                if {state.observed.status, evaluation.verdict.status} == {Status.MISSING}
-                else 1,
-                reason=evaluation.verdict.reason,
-                suppressed=tuple((each.because.value, each.path, each.note) for each in evaluation.verdict.suppressed),
-                conditions=conditions.after(state.observed.conditions, outcome),
-            ),
+            self._schedule(evaluation, state.schedule, _terminal(evaluation, state, governed.decision)),
         )
 
     def after_glance(self, evaluation: Evaluation) -> ResourceState:
@@ -91,51 +95,39 @@ class Memory:
             observed=replace(evaluation.before.observed, etag=reading.etag, raw_digest=reading.raw_digest),
         )
 
-    def _seen(self, evaluation: Evaluation) -> ResourceState:
-        """Return the state with what a reading changes: times and tags if it succeeded, the failures if not."""
-        item, now, state = evaluation.resource, evaluation.at, evaluation.before
-        reading = evaluation.observation.reading
-        due_at = self.next_due(item, now)
-        if isinstance(reading, ReadFailure):
-            failures = state.schedule.failures + 1
+    def _schedule(self, evaluation: Evaluation, before: ScheduleState, terminal: str | None) -> ScheduleState:
+        """Return the times after a check; a resource that could not be read is tried again sooner."""
+        item, now, reading = evaluation.resource, evaluation.at, evaluation.observation.reading
+        due_at, failures, good_at = self.next_due(item, now), 0, before.good_at
+        if not isinstance(reading, ReadFailure):
+            good_at = now
+        else:
+            failures = before.failures + 1
             retry = now + self.patience.delay(min(failures, 20), reading.retry_after_seconds, self.random01)
             due_at = None if due_at is None else min(due_at, retry)
-            return replace(state, schedule=replace(state.schedule, failures=failures, due_at=due_at))
-        # Without tags nothing is ever taken as unchanged: what is suppressed counts again once a waiver has expired.
-        always = item.settings.reconcile_mode in (ReconcileMode.PUT_ONLY, ReconcileMode.SHADOW)
-        found = reading if isinstance(reading, Found) and not always and not _is_suppress(evaluation.verdict) else None
-        baseline = evaluation.known.baseline_digest or state.applied.baseline
-        return replace(
-            state,
-            schedule=replace(state.schedule, failures=0, due_at=due_at, good_at=now),
-            observed=replace(
-                state.observed,
-                etag=found.etag if found else None,
-                raw_digest=found.raw_digest if found else None,
-                document=evaluation.observation.digest,
-            ),
-            applied=replace(state.applied, rules=_rules(evaluation), baseline=baseline),
-        )
+        period, requested = item.resync_seconds, before.requested
+        return ScheduleState(now, good_at, period, due_at, failures, terminal, requested, handled=requested)
 
 
-def _rules(evaluation: Evaluation) -> Digest | None:
-    """Return the rules to go by when others take over: those of the baseline, or of the last look at what has none."""
-    item, state = evaluation.resource, evaluation.before
+def _is_settled(evaluation: Evaluation) -> bool:
+    """Return True if the reading may be taken as unchanged the next time."""
+    is_always_written = evaluation.resource.settings.reconcile_mode in (ReconcileMode.PUT_ONLY, ReconcileMode.SHADOW)
+    return not is_always_written and all(each.because in LASTING for each in evaluation.verdict.suppressed)
+
+
+def _rules(evaluation: Evaluation, state: ResourceState) -> Digest | None:
+    """Return the rules to go by when others take over: those of the baseline, or of the last check without one."""
+    item = evaluation.resource
     is_readable = item.migration is None or not item.migration.unreadable
     is_compared = isinstance(evaluation.observation.reading, Found) and is_readable
     return item.rules.digest if is_compared and item.is_only_seen else state.applied.rules
 
 
-def _is_suppress(verdict: Verdict) -> bool:
-    return any(each.because not in LASTING for each in verdict.suppressed)
-
-
-def _terminal(evaluation: Evaluation, decision: Decision) -> str | None:
+def _terminal(evaluation: Evaluation, state: ResourceState, decision: Decision) -> str | None:
     """Say why nothing more is to be tried: a block holds until the user edits or asks for another try.
 
     An unknown verdict changes nothing, nor does the plan of another try: only its outcome does.
     """
-    state = evaluation.before
     is_open = evaluation.resource.is_retried and (decision.action.is_write or decision.action is Action.HOLD)
     if evaluation.verdict.status is Status.UNKNOWN or is_open:
         return state.schedule.terminal

@@ -12,7 +12,7 @@ from holdfast.model.address import Address
 from holdfast.model.decision import Decision
 from holdfast.model.record import dataclass
 from holdfast.model.verdict import Status, Verdict
-from holdfast.policy.decide import CORRECTED, DecisionInputs, decide
+from holdfast.policy.decide import CORRECTED, DecisionInputs, WriteLimits, decide
 from holdfast.reconcile.evaluation import Evaluation, Overrides
 from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.store.governance import AcceptedValue, CorrectionRecord, Pause, Quarantine
@@ -176,13 +176,15 @@ class PolicyEvaluator:
 
         verdict, now, address = evaluation.verdict, evaluation.at, evaluation.resource.declaration.address
         closed = windows.closed_by(self.rules.corrections.windows, now, write_reasons.of_status(verdict.status))
-        limits = replace(
-            inputs.limits,
-            paused=paused_by(address, overrides.pauses, now),
-            frozen=str(closed) if closed is not None else None,
+        limits = WriteLimits(
+            inputs.limits.approved,
+            paused_by(address, overrides.pauses, now),
+            inputs.limits.source,
+            str(closed) if closed is not None else None,
         )
-        record = replace(inputs.record, unsure=overrides.unsure.get(address, ""))
-        inputs = replace(inputs, limits=limits, record=record)
+        unsure = overrides.unsure.get(address, "")
+        record = replace(inputs.record, unsure=unsure) if unsure else inputs.record
+        inputs = DecisionInputs(inputs.handling, record, inputs.paths, limits)
         if verdict.status not in CORRECTED:
             return PolicyOutcome(inputs, decide(verdict, inputs))
         from holdfast.reconcile import path_holds  # noqa: PLC0415 - only where something drifted
@@ -265,6 +267,8 @@ def still_unresolved(evaluation: Evaluation, past: WriteHistory) -> Evaluation:
 
 def paused_by(address: Address, pauses: Collection[Pause], now: float) -> str | None:
     """Return who paused a resource, and why, or None."""
+    if not pauses:
+        return None
     text = str(address)
     for pause in pauses:
         running = pause.until is None or now < pause.until

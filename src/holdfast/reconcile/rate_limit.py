@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from types import TracebackType
 
 from holdfast.providers.protocol import SupportsQuota
 from holdfast.reconcile.clock import Clock
@@ -49,12 +48,39 @@ class _Bucket:
         return max(0.0, self._free_at - now)
 
 
+class _Turn:
+    """One call through a connection's limits. A class, because every read and write of a fleet goes through it."""
+
+    __slots__ = ("_budget", "_limiter", "_urgent")
+
+    def __init__(self, limiter: RateLimiter, budget: CallKind | None, *, urgent: bool = True) -> None:
+        self._limiter = limiter
+        self._budget = budget  # None: the token was taken before
+        self._urgent = urgent
+
+    async def __aenter__(self) -> None:
+        limiter, budget = self._limiter, self._budget
+        if limiter.quota is not None and budget is not None:
+            await limiter.share(budget, urgent=self._urgent)
+        await limiter.slots.acquire()
+        try:
+            await limiter.open(budget)
+        except BaseException:
+            limiter.slots.release()
+            raise
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._limiter.slots.release()
+
+
 class RateLimiter:
     """The one way to a connection's API."""
 
     def __init__(self, limits: RateLimits, clock: Clock) -> None:
         self._clock = clock
-        self._slots = asyncio.Semaphore(limits.concurrency)
+        self.slots = asyncio.Semaphore(limits.concurrency)
         now = clock.monotonic()  # pauses and rates must outlive a machine clock that is set back
         self._buckets = {
             CallKind.READ: _Bucket(limits.reads_per_second, now),
@@ -64,44 +90,35 @@ class RateLimiter:
         self._closed_until = now
         self.quota: SupportsQuota | None = None  # what the API itself has left for us, where its reader knows
 
-    @asynccontextmanager
-    async def turn(self, budget: CallKind, *, urgent: bool = True) -> AsyncIterator[None]:
-        """Wait for a slot, a token and the end of any pause, then let one call through.
+    def turn(self, budget: CallKind, *, urgent: bool = True) -> _Turn:
+        """Return a context that waits for a slot, a token and the end of any pause, then lets one call through.
 
         What is not urgent waits first for its share of the quota, and takes no slot while it does.
         """
-        if self.quota is not None:
-            await self._share(budget, urgent=urgent)
-        async with self._slots:
-            await self._open()
-            wait = self._buckets[budget].wait(self._clock.monotonic())
-            if wait > 0:
-                await self._clock.sleep(wait)
-            yield
+        return _Turn(self, budget, urgent=urgent)
 
     async def token(self, budget: CallKind, *, urgent: bool = True) -> None:
         """Wait for what is not waited for in `slot`: a share of the quota, the end of a pause and the rate limit.
 
         Who has a token holds nothing that others wait for, so it may claim and look before it asks for a slot.
         """
-        await self._share(budget, urgent=urgent)
-        await self._open()
-        wait = self._buckets[budget].wait(self._clock.monotonic())
+        await self.share(budget, urgent=urgent)
+        await self.open(budget)
+
+    def slot(self) -> _Turn:
+        """Return a context that waits for a slot and the end of any pause; its token was taken before."""
+        return _Turn(self, None)
+
+    async def open(self, budget: CallKind | None) -> None:
+        """Wait for the end of any pause, and take a token of a budget."""
+        while (pause := self._closed_until - self._clock.monotonic()) > 0:
+            await self._clock.sleep(pause)
+        wait = self._buckets[budget].wait(self._clock.monotonic()) if budget is not None else 0.0
         if wait > 0:
             await self._clock.sleep(wait)
 
-    @asynccontextmanager
-    async def slot(self) -> AsyncIterator[None]:
-        """Wait for a slot and the end of any pause, then let one call through; its token was taken before."""
-        async with self._slots:
-            await self._open()
-            yield
-
-    async def _open(self) -> None:
-        while (pause := self._closed_until - self._clock.monotonic()) > 0:
-            await self._clock.sleep(pause)
-
-    async def _share(self, budget: CallKind, *, urgent: bool) -> None:
+    async def share(self, budget: CallKind, *, urgent: bool) -> None:
+        """Wait for a share of the quota of the API."""
         while self.quota is not None:
             wait = self.quota.wait(budget.value, self._clock.now(), urgent=urgent)
             if wait <= 0:

@@ -35,7 +35,7 @@ def add_check(transaction: Transaction, checked: CheckResult, random01: Callable
         assert known_now.baseline_digest is not None
         transaction.documents[known_now.baseline_digest] = document_bytes(known_now.baseline.observed)
     if item.rules.digest not in transaction.documents:  # once for all of a kind
-        transaction.documents[item.rules.digest] = document_bytes(item.rules.document)
+        transaction.documents[item.rules.digest] = item.rules.data
     if item.migration is not None:
         kept_ones = item.migration.documents.items()
         transaction.documents.update({digest: document_bytes(each) for digest, each in kept_ones})
@@ -105,7 +105,7 @@ def _add_decision(transaction: Transaction, checked: CheckResult, random01: Call
             "desired": item.desired_digest,
             "applied": before.applied.document if before is not None else None,
             "baseline": known.baseline_digest if known.baseline else None,
-            "rules": serialize.keep(transaction, item.rules.document),
+            "rules": item.rules.digest,
             "secret_rules": evaluation.secret_rules,
             "reading": serialize.reading_as_json(seen.reading, seen.digest),
             "inputs": serialize.inputs_as_json(checked.inputs),

@@ -18,7 +18,7 @@ from holdfast.policy.settings import Level, Settings
 from holdfast.providers.protocol import Kind, Target
 from holdfast.reconcile.known_secrets import SHORTEST
 from holdfast.reconcile.redact import RedactionContext, redact, revealed, secret_profile
-from holdfast.store.state import Digest, ResourceState
+from holdfast.store.state import DeclaredState, Digest, ResourceState
 
 if TYPE_CHECKING:
     from holdfast.compare.profiles import RuleSet
@@ -50,6 +50,7 @@ class RulesInForce:
     profiles: tuple[Profile, ...]
     document: Json
     digest: Digest
+    data: bytes  # the document as it is stored
     has_secrets: bool  # they call something secret
     _stacked: list[RuleSet] = field(default_factory=list, repr=False, compare=False)
 
@@ -198,6 +199,13 @@ class ResolvedResource:
             else None
         )
 
+    def with_id(self, provider_id: str | None) -> ResolvedResource:
+        """Return the same for a read of what our write left under this id, in the usual version of the API."""
+        state = self.state or ResourceState(self.declaration.address, DeclaredState(self.declaration.provider))
+        return replace(
+            self, state=replace(state, observed=replace(state.observed, provider_id=provider_id)), version=None
+        )
+
     def rules_for(self, observed: Json) -> tuple[RuleTree, Json]:
         """Return the rules in force for an observation, and the part of them that the secrets brought in."""
         stacked = self.rules.stacked
@@ -224,7 +232,8 @@ def rules_of(profiles: Sequence[Profile]) -> RulesInForce:
     is_known = any(profile.is_schema for profile in profiles)  # then guesses do not count
     rules = (rule for raw in document for rule in raw.get("rules") or () if not (is_known and rule.get("guess")))
     has_secrets = any(rule.get("class") in _SECRET_CLASSES for rule in rules)
-    return RulesInForce(tuple(profiles), document, digest_of(document), has_secrets)
+    data = document_bytes(document)
+    return RulesInForce(tuple(profiles), document, Digest(canonical.digest_bytes(data)), data, has_secrets)
 
 
 def document_bytes(document: Json) -> bytes:

@@ -31,7 +31,7 @@ from holdfast.policy.decide import (
     hold,
 )
 from holdfast.reconcile.resolved_resource import document_bytes
-from holdfast.store.protocol import Store
+from holdfast.store.protocol import BlobStore
 from holdfast.store.records import DecisionRecord
 from holdfast.store.state import Digest
 from holdfast.store.transaction import Transaction
@@ -143,7 +143,7 @@ def reason_as_json(reason: Reason) -> dict[str, Json]:
     return {"code": reason.code, "message": reason.message, "paths": list(reason.paths)}
 
 
-async def replay(store: Store, record: DecisionRecord) -> tuple[Json, Json]:
+async def replay(store: BlobStore, record: DecisionRecord) -> tuple[Json, Json]:
     """Recompute a decision from its stored inputs; return what was stored and what came out."""
     inputs = await store.document(record.inputs)
     wanted = [inputs[name] for name in ("desired", "applied", "baseline", "rules") if inputs.get(name)]

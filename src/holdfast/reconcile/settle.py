@@ -17,19 +17,19 @@ from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure
 from holdfast.model.verdict import Status
 from holdfast.model.write_result import WriteError, WriteFailure
 from holdfast.policy import decide
-from holdfast.policy.decide import DecisionInputs, ReconcileMode
+from holdfast.policy.decide import DecisionInputs, ReconcileMode, WriteRecord
 from holdfast.policy.settings import Assess
 from holdfast.reconcile import conditions, decision_log, serialize, settled_read
 from holdfast.reconcile.action_result import ActionOutcome, ActionResult
 from holdfast.reconcile.check import CheckResult
-from holdfast.reconcile.resolved_resource import document_bytes
+from holdfast.reconcile.resolved_resource import origin_of
 from holdfast.reconcile.settled_read import Learnt
 from holdfast.reconcile.write import ResourceWriter, Run
 from holdfast.remediation import own_corrections, target_state
 from holdfast.remediation.own_corrections import WriteEnd
 from holdfast.store.governance import CorrectionOutcome
 from holdfast.store.records import AppliedRevision
-from holdfast.store.state import DeclaredState, ResourceState
+from holdfast.store.state import AppliedState, ObservedState, ResourceState
 from holdfast.store.transaction import Transaction, WriteChanges
 
 SETTLE_READS = 60
@@ -41,13 +41,7 @@ async def settle(writer: ResourceWriter, run: Run) -> ActionResult:
     """Read until the state is settled, then learn from it."""
     if run.operation.action == Action.DELETE.value:
         return await _settle_deleted(writer, run)
-    checked, item = run.checked, run.item
-    state = item.state or ResourceState(item.declaration.address, declared=DeclaredState(item.declaration.provider))
-    item = replace(
-        item,
-        state=replace(state, observed=replace(state.observed, provider_id=run.operation.token.get("id"))),
-        version=None,
-    )
+    item = run.item.with_id(run.operation.token.get("id"))
     absent = lagging = 0
     for attempt in range(1, SETTLE_READS + 1):
         reading = await writer.checker.read(item, None)
@@ -55,22 +49,19 @@ async def settle(writer: ResourceWriter, run: Run) -> ActionResult:
         if absent >= LAGGING_READS:  # longer than any read lags behind a write
             return await give_up(writer, run, "it was written, and is gone again")
         if isinstance(reading, Found):
-            here = checked.with_resource(item)
-            learnt = settled_read.learn(here, run.operation, await writer.correction(run), reading)
+            learnt = settled_read.learn(run.checked, run.operation, await writer.correction(run), reading)
             if not learnt.stuck or lagging >= LAGGING_LOOKS:
-                run.checked = here
                 return await _record_learnt(writer, run, learnt)
             lagging += 1  # it did not take, or the read is older than the write
             await writer.clock.sleep(writer.patience.delay(lagging, None, writer.random01))
             continue
         if isinstance(reading, ReadFailure) and reading.trouble is ReadError.WITHHELD:
-            run.checked = checked.with_resource(item)
             return await _record_unread(writer, run, reading)
         wait = writer.patience.delay(min(attempt, 8), None, writer.random01)
         if isinstance(reading, ReadFailure) and reading.trouble not in (ReadError.UNSETTLED, ReadError.UNCONFIRMED):
             break
         await writer.clock.sleep(wait)
-    return ActionResult(checked, ActionOutcome.UNSETTLED, "written; its settled state could not be read yet")
+    return ActionResult(run.checked, ActionOutcome.UNSETTLED, "written; its settled state could not be read yet")
 
 
 async def capture(writer: ResourceWriter, run: Run, reading: Found) -> ActionResult:
@@ -94,31 +85,33 @@ async def _record_learnt(writer: ResourceWriter, run: Run, learnt: Learnt) -> Ac
         checked.state.declared.generation, settled, decide.decide(settled, _inputs_now(checked)), now
     )
     pinned = settled_read.pinned_in_vain(checked, stuck)
-    transaction.documents[item.rules.digest] = document_bytes(item.rules.document)
-    after = settled_read.state_after(checked, operation, learnt.reading, now)
-    after = replace(
-        after,
-        declared=replace(after.declared, document=written),
-        # Where something stands apart it counts again one day, so nothing is ever taken as unchanged; and what
-        # appears beside it may be of the same writer, so nothing joins later.
-        applied=replace(
-            after.applied,
-            document=written,
-            baseline=seen if is_baseline else serialize.keep(transaction, capture_.baseline.observed),
-            settle_until=now + item.settings.settle_window if is_baseline and item.kind.fills_in else None,
-            known_differences=serialize.keep(transaction, serialize.known_document(capture_.known, stuck, pinned)),
-            rules=item.rules.digest,
-        ),
-        observed=replace(
-            after.observed,
-            document=seen,
-            etag=learnt.reading.etag if is_baseline else None,
-            raw_digest=learnt.reading.raw_digest if is_baseline else None,
-            status=Status.DRIFTED if learnt.still else Status.IN_SYNC,
-            reason="our write did not take everywhere" if stuck else settled.reason,
-            conditions=conditions.after(checked.state.observed.conditions, outcome),
-        ),
+    transaction.documents[item.rules.digest] = item.rules.data
+    state, reading = item.state or checked.state, learnt.reading
+    # A part that is not as declared counts again one day, so nothing is ever taken as unchanged; and what appears
+    # beside it may be of the same writer, so nothing joins later.
+    applied = AppliedState(
+        written,
+        checked.state.applied.revision + 1,
+        seen if is_baseline else serialize.keep(transaction, capture_.baseline.observed),
+        serialize.keep(transaction, serialize.known_document(capture_.known, stuck, pinned)),
+        item.rules.digest,
+        reading.identity,
+        reading.version,
+        now + item.settings.settle_window if is_baseline and item.kind.fills_in else None,
+        origin_of(item.declaration, state),
     )
+    live = ObservedState(
+        seen,
+        settled_read.provider_id_after(checked, operation, reading),
+        reading.etag if is_baseline else None,
+        reading.raw_digest if is_baseline else None,
+        state.observed.state_hash,
+        Status.DRIFTED if learnt.still else Status.IN_SYNC,
+        "our write did not take everywhere" if stuck else settled.reason,
+        conditions.after(checked.state.observed.conditions, outcome),
+        settled_read.told_after(checked),
+    )
+    after = settled_read.state_after(checked, written, applied, live, now)
     transaction.states.append(after)
     transaction.findings[after.address] = learnt.still
     effects = serialize.finding_paths(capture_.side_effects)
@@ -148,20 +141,28 @@ async def _record_unread(writer: ResourceWriter, run: Run, reading: ReadFailure)
     """End the write of something that nobody can read: it was sent, and what became of it stays unknown."""
     checked, item, now = run.checked, run.item, writer.clock.now()
     transaction = Transaction(findings_at=now, writes=WriteChanges(fences=run.fences))
-    after = settled_read.state_after(checked, run.operation, Found(None), now)
-    after = replace(
-        after,
-        declared=replace(after.declared, document=item.desired_digest),
-        applied=replace(after.applied, document=item.desired_digest, settle_until=None),
-        observed=replace(
-            after.observed,
-            etag=None,
-            raw_digest=None,
-            status=Status.UNKNOWN,
-            reason=f"written; {reading.detail}",
-            conditions=checked.state.observed.conditions,
-        ),
+    state = item.state or checked.state
+    applied = replace(
+        state.applied,
+        document=item.desired_digest,
+        revision=checked.state.applied.revision + 1,
+        identity=None,
+        api_version=None,
+        settle_until=None,
+        origin=origin_of(item.declaration, state),
     )
+    observed = replace(
+        state.observed,
+        provider_id=settled_read.provider_id_after(checked, run.operation, Found(None)),
+        etag=None,
+        raw_digest=None,
+        status=Status.UNKNOWN,
+        reason=f"written; {reading.detail}",
+        conditions=checked.state.observed.conditions,
+        suppressed=settled_read.told_after(checked),
+        missing_checks=1,
+    )
+    after = settled_read.state_after(checked, item.desired_digest, applied, observed, now)
     transaction.states.append(after)
     _add_end(writer, run, transaction, "write.done", after, {})
     await _end_correction(writer, run, transaction, CorrectionOutcome.DONE)
@@ -178,7 +179,7 @@ def _add_end(
     """Add the new revision, the end of the operation, and its event: what was written, and what became of it."""
     item, operation = run.item, run.operation
     assert after.applied.document is not None
-    stamp = str(hash_schemes.ORDERED.stamp(item.desired))
+    stamp = str(hash_schemes.StampedHash(hash_schemes.ORDERED.id, after.applied.document))  # the same bytes
     now = after.schedule.checked_at or writer.clock.now()
     transaction.revisions.append(
         AppliedRevision(after.address, after.applied.revision, after.applied.document, stamp, now)
@@ -288,8 +289,11 @@ async def _assess(writer: ResourceWriter, run: Run, transaction: Transaction, wr
 def _inputs_now(checked: CheckResult) -> DecisionInputs:
     """Return the situation of a check as the write has left it: what is there is ours, and as it was last declared."""
     before = checked.inputs or DecisionInputs()
-    record = replace(before.record, applied=True, edited=False, failed="", damaged=False)
-    return replace(before, record=record, handling=replace(before.handling, mode=ReconcileMode.GET_PUT))
+    known, handling = before.record, before.handling
+    record = WriteRecord(applied=True, terminal=known.terminal, unsure=known.unsure, uncompared=known.uncompared)
+    if handling.mode is not ReconcileMode.GET_PUT:
+        handling = replace(handling, mode=ReconcileMode.GET_PUT)
+    return DecisionInputs(handling, record, before.paths, before.limits)
 
 
 def _is_assessed(checked: CheckResult) -> bool:

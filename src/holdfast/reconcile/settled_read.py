@@ -7,7 +7,7 @@ is not: it did not take, and is told, however the read looks afterwards.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from holdfast.compare import diff, known_differences, paths
 from holdfast.compare.known_differences import Capture
@@ -21,10 +21,9 @@ from holdfast.model.verdict import SuppressionReason
 from holdfast.policy.decide import ReconcileMode
 from holdfast.reconcile import serialize
 from holdfast.reconcile.check import CheckResult
-from holdfast.reconcile.resolved_resource import origin_of
 from holdfast.store.governance import CorrectionRecord
 from holdfast.store.records import WriteOperation
-from holdfast.store.state import ResourceState
+from holdfast.store.state import AppliedState, DeclaredState, Digest, ObservedState, ResourceState, ScheduleState
 
 _TOLD_AGAIN = (SuppressionReason.BASELINED, SuppressionReason.LATE)  # at the next check, if it is still so
 
@@ -128,45 +127,46 @@ def shadow(checked: CheckResult, observed: Json, tree: RuleTree) -> dict[str, Js
     return {"shadow": {"needed": needed, "changed": [paths.format_path(each.path) for each in changed]}}
 
 
-def state_after(checked: CheckResult, operation: WriteOperation, reading: Found, now: float) -> ResourceState:
-    """Return the state of a written resource, apart from its documents and its verdict."""
-    item = checked.prepared
-    state = item.state or checked.state
-    return replace(
-        state,
-        declared=replace(
-            state.declared,
-            provider=item.declaration.provider,
-            generation=checked.state.declared.generation,
-            labels=item.declaration.labels,
-            options=item.options,
-            depends_on=item.depends_on,
-            source=str(item.declaration.location) or None,
+def provider_id_after(checked: CheckResult, operation: WriteOperation, reading: Found) -> str:
+    """Return the id of a resource after a write: from the answer, the read, or the name.
+
+    The id from before is right only if nothing was written: a recreated resource has another one.
+    """
+    state = checked.prepared.state or checked.state
+    known = state.observed.provider_id if operation.action == Action.ADOPT.value else None
+    return operation.token.get("id") or reading.id or known or checked.address.name
+
+
+def told_after(checked: CheckResult) -> tuple[tuple[str, str, str], ...]:
+    """Return the suppressed differences that stay so after a write; the next check tells the others again."""
+    return tuple(each for each in checked.state.observed.suppressed if each[0] not in _TOLD_AGAIN)
+
+
+def state_after(
+    checked: CheckResult, document: Digest | None, applied: AppliedState, observed: ObservedState, now: float
+) -> ResourceState:
+    """Return the state of a written resource: as declared, and as the read after the write found it."""
+    item, before = checked.prepared, checked.state
+    schedule = (item.state or before).schedule
+    return ResourceState(
+        before.address,
+        DeclaredState(
+            item.declaration.provider,
+            before.declared.generation,
+            document,
+            item.declaration.labels,
+            item.options,
+            item.depends_on,
+            str(item.declaration.location) or None,
         ),
-        observed=replace(
-            state.observed,
-            provider_id=operation.token.get("id")
-            or reading.id
-            or state.observed.provider_id
-            or item.declaration.address.name,
-            suppressed=tuple(each for each in checked.state.observed.suppressed if each[0] not in _TOLD_AGAIN),
-            missing_checks=1,
-        ),
-        applied=replace(
-            state.applied,
-            revision=checked.state.applied.revision + 1,
-            origin=origin_of(item.declaration, state),
-            identity=reading.identity,
-            api_version=reading.version,
-        ),
-        schedule=replace(
-            state.schedule,
+        applied,
+        observed,
+        ScheduleState(
             checked_at=now,
             good_at=now,
             resync_seconds=item.resync_seconds,
-            due_at=checked.state.schedule.due_at,
-            handled=checked.state.schedule.handled,
-            terminal=None,
-            failures=0,
+            due_at=before.schedule.due_at,
+            requested=schedule.requested,
+            handled=before.schedule.handled,
         ),
     )

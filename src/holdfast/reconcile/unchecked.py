@@ -1,9 +1,8 @@
-"""Remembering what was not checked: a verdict from before must not look as if it were one of now."""
+"""Withdraw verdicts of resources that were not checked: an old verdict must not look like a current one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from holdfast.compare import verdict_rules
 from holdfast.model.address import Address
@@ -11,76 +10,60 @@ from holdfast.model.decision import Action, Decision, Reason
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status
 from holdfast.reconcile import conditions
-from holdfast.store.protocol import Store
+from holdfast.store.protocol import StateStore
 from holdfast.store.records import AuditEvent
-from holdfast.store.state import ResourceState
-from holdfast.store.transaction import Transaction
+from holdfast.store.state import ResourceState, WithdrawnVerdict
+from holdfast.store.transaction import PartialUpdates, Transaction
 
 
-async def unresolved(store: Store, reasons: Mapping[Address, str], now: float) -> None:
+async def unresolved(store: StateStore, reasons: Mapping[Address, str], now: float) -> None:
     """Record that resources could not be checked, and why; of what was never checked nothing is recorded."""
 
-    def after(state: ResourceState) -> ResourceState:
+    def withdraw(state: ResourceState) -> WithdrawnVerdict:
         verdict = verdict_rules.unknown(f"not checked: {reasons[state.address]}")
-        outcome = conditions.ConditionOutcome(
-            state.declared.generation, verdict, _nothing("unknown", verdict.reason), now
-        )
+        decision = Decision(Action.NONE, (Reason("unknown", verdict.reason),))
+        outcome = conditions.ConditionOutcome(state.declared.generation, verdict, decision, now)
         told = conditions.after(state.observed.conditions, outcome)
-        return replace(
-            state,
-            observed=replace(state.observed, status=verdict.status, reason=verdict.reason, conditions=told),
-            schedule=replace(state.schedule, checked_at=now),
-        )
+        return WithdrawnVerdict(state.address, state.applied.revision, verdict.reason, told, now)
 
-    await _record(store, reasons, after, now)
+    await _record(store, reasons, withdraw, now)
 
 
-async def no_longer_declared(store: Store, addresses: Sequence[Address], now: float) -> None:
-    """Record that resources are declared nowhere any more: nobody checks them, so nothing is said about them."""
+async def no_longer_declared(store: StateStore, addresses: Sequence[Address], now: float) -> None:
+    """Record that resources are declared nowhere any more: nobody checks them, so their status is unknown."""
 
-    def after(state: ResourceState) -> ResourceState:
+    def withdraw(state: ResourceState) -> WithdrawnVerdict:
         was = f" (it was in {state.declared.source})" if state.declared.source else ""
         reason = f"no longer declared{was}; it is neither checked nor corrected"
         told = conditions.undeclared(state.observed.conditions, state.declared.generation, now, reason)
-        return replace(
-            state,
-            observed=replace(state.observed, status=Status.UNKNOWN, reason=reason, conditions=told),
-            schedule=replace(state.schedule, due_at=None),
-        )
+        return WithdrawnVerdict(state.address, state.applied.revision, reason, told, is_scheduled=False)
 
-    await _record(store, addresses, after, now)
+    await _record(store, addresses, withdraw, now)
 
 
-async def set_back(store: Store, addresses: Sequence[Address], now: float) -> None:
+async def set_back(store: StateStore, addresses: Sequence[Address], now: float) -> None:
     """Record that resources are due now, because the clock was set back since they were checked."""
-    states = await store.states(addresses)
-    after = [replace(state, schedule=replace(state.schedule, checked_at=None, due_at=now)) for state in states.values()]
-    await store.commit(Transaction(states=after, checked=set(states)))
-
-
-def _nothing(code: str, message: str) -> Decision:
-    return Decision(Action.NONE, (Reason(code, message),))
+    await store.commit(Transaction(updates=PartialUpdates(set_back=[(address, now) for address in addresses])))
 
 
 async def _record(
-    store: Store, addresses: Iterable[Address], after: Callable[[ResourceState], ResourceState], now: float
+    store: StateStore, addresses: Iterable[Address], withdraw: Callable[[ResourceState], WithdrawnVerdict], now: float
 ) -> None:
     transaction = Transaction()
     for state in (await store.states(list(addresses))).values():
-        changed = after(state)
-        if state.observed.status is None or (changed.observed.status, changed.observed.reason) == (
+        withdrawn = withdraw(state)
+        if state.observed.status is None or (Status.UNKNOWN, withdrawn.reason) == (
             state.observed.status,
             state.observed.reason,
         ):
             continue  # it was never checked, or this is known
-        transaction.states.append(changed)
-        transaction.checked.add(state.address)
+        transaction.updates.withdrawn.append(withdrawn)
         data: dict[str, Json] = {
             "status": Status.UNKNOWN.value,
             "was": state.observed.status.value,
-            "reason": changed.observed.reason,
+            "reason": withdrawn.reason,
             "paths": [],
         }
         transaction.events.append(AuditEvent(now, "check.status_changed", str(state.address), data))
-    if transaction.states:
+    if transaction.updates.withdrawn:
         await store.commit(transaction)

@@ -280,15 +280,7 @@ class UndoIntent:
         }
         now = writer.clock.now()
         transaction.events.append(AuditEvent(now, "undo.done", str(self.address), data))
-        state = await writer.store.state(correction.address)
-        if state is not None:  # a check is due: what is there is not what was last seen
-            transaction.states.append(
-                replace(
-                    state,
-                    observed=replace(state.observed, raw_digest=None, etag=None),
-                    schedule=replace(state.schedule, due_at=now),
-                )
-            )
+        transaction.updates.outdated.append((correction.address, now))  # live state is not what was last seen
         await writer.store.commit(transaction)
         message = f"undone, but {', '.join(stuck)} did not go back" if stuck else "as it was before"
         return Undone(done, message)

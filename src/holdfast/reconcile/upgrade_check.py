@@ -23,7 +23,7 @@ from holdfast.rollouts.core.template_findings import FindingKind, TemplateFindin
 from holdfast.rollouts.core.template_groups import TemplateGroup
 from holdfast.rollouts.core.templates import Template
 from holdfast.rollouts.repository import RolloutRepository
-from holdfast.store.protocol import Store
+from holdfast.store.protocol import BlobStore
 from holdfast.store.state import Digest, ResourceState
 
 _JUDGED = frozenset({Status.IN_SYNC, Status.PENDING, Status.DRIFTED, Status.CONFLICTED})
@@ -48,7 +48,7 @@ class UpgradeEffect:
         return self.before != self.after
 
 
-async def resources(store: Store, prepared: Sequence[ResolvedResource]) -> list[UpgradeEffect]:
+async def resources(store: BlobStore, prepared: Sequence[ResolvedResource]) -> list[UpgradeEffect]:
     """Rehearse declared resources that were judged before."""
     out: list[UpgradeEffect] = []
     for start in range(0, len(prepared), BATCH):

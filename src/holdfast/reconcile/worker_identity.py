@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from holdfast.store.protocol import Store
+from holdfast.store.protocol import ClaimStore
 
 _PROC: Final = Path("/proc")
 _NAME: Final = re.compile(r"^.*:(?P<process>\d+)#(?P<realm>[0-9a-f]+)\.(?P<began>\d+)(?:/.*)?$")
@@ -37,7 +37,7 @@ def is_dead(worker: str) -> bool:
     return found is not None and found["realm"] == _realm() and _began(int(found["process"])) != found["began"]
 
 
-async def bury(store: Store) -> int:
+async def bury(store: ClaimStore) -> int:
     """Give back what dead workers had claimed; return how many claims that were."""
     claims = await store.claims()
     dead = {owner for owner in {claim.owner for claim in claims} if is_dead(owner)}

@@ -26,7 +26,7 @@ from holdfast.model.read_result import Found, ReadResult
 from holdfast.model.record import dataclass
 from holdfast.model.write_result import InProgress, WriteResult
 from holdfast.policy.write_reasons import WriteReason
-from holdfast.providers.protocol import Change, Unchanged
+from holdfast.providers.protocol import Change, Target, Unchanged
 from holdfast.reconcile import worker_identity
 from holdfast.reconcile.check import Checker, CheckResult
 from holdfast.reconcile.claims import Keeper
@@ -137,7 +137,7 @@ class ResourceWriter:
             if claim is None:
                 return intent.not_begun("another worker is at it")
             try:
-                async with self.keeper.keeping(claim):
+                with self.keeper.keeping(claim):
                     return await intent.perform(self, claim, slot)
             except StillInProgress as error:
                 return intent.unfinished(str(error))
@@ -185,9 +185,10 @@ class ResourceWriter:
         """
         item, operation = run.item, run.operation
         writer = await self.world.writer(run.claim.address.connection)
-        target = replace(item.target(), version=None)  # what is written is written as declared
-        if target.id is None and isinstance(run.reading, Found):
-            target = replace(target, id=run.reading.id)  # there before us, and found by its name
+        address, known = run.claim.address, item.state.observed.provider_id if item.state is not None else None
+        if known is None and isinstance(run.reading, Found):
+            known = run.reading.id  # there before us, and found by its name
+        target = Target(address.kind, address.name, known, item.clear, address.namespace)  # written as declared
         etag = run.reading.etag if isinstance(run.reading, Found) and item.kind.conditional else None
         key = f"{operation.id}-{operation.phase}"  # the two writes of a replacement have one each
 
@@ -206,7 +207,7 @@ class ResourceWriter:
             return await self.sender.patiently(
                 item, CallKind.DELETE, lambda: writer.delete(target, key, etag), leave, has_turn=has_turn
             )
-        new, again = replace(target, id=None), item.kind.repeats_create
+        new, again = replace(target, id=None) if known is not None else target, item.kind.repeats_create
         return await self.sender.patiently(
             item, CallKind.WRITE, lambda: writer.create(new, key), leave, has_turn=has_turn, is_repeatable=again
         )

@@ -21,7 +21,7 @@ from holdfast.reconcile.action_result import ActionOutcome, ActionResult
 from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.policy_evaluation import is_approved
 from holdfast.reconcile.rate_limit import CallKind
-from holdfast.reconcile.resolved_resource import ResolvedResource, digest_of, document_bytes
+from holdfast.reconcile.resolved_resource import ResolvedResource, document_bytes
 from holdfast.reconcile.send import HeldBack
 from holdfast.reconcile.write import ResourceWriter, Run
 from holdfast.remediation import own_corrections
@@ -99,7 +99,7 @@ def _operation(writer: ResourceWriter, checked: CheckResult) -> WriteOperation:
         step=OperationStep.SETTLING if action is Action.ADOPT else OperationStep.INTENDED,
         started_at=writer.clock.now(),
         desired=checked.prepared.desired_digest,
-        pre_image=digest_of(checked.observed) if checked.observed is not ABSENT else None,
+        pre_image=checked.evaluation.observation.digest,
         drift=tuple(checked.verdict.findings),
         phase="delete" if action is Action.REPLACE else "write",
     )
@@ -155,7 +155,8 @@ async def _intend(writer: ResourceWriter, run: Run) -> None:
     transaction.governance.corrections.append(run.begun)
     transaction.documents[run.item.desired_digest] = document_bytes(run.item.desired)
     own_corrections.begin(transaction, checked, operation, writer.checker.rules.assessment, writer.owner)
-    transaction.governance.charges[operation.id] = list(checked.charges)
+    if checked.charges:
+        transaction.governance.charges[operation.id] = list(checked.charges)
     if checked.observed is not ABSENT:
         serialize.keep(transaction, checked.observed)
     if is_approved(checked) and checked.plan:

@@ -30,7 +30,7 @@ from holdfast.remediation.core.state_machine import AssessmentFacts
 from holdfast.remediation.measurement import Instruments, MeasurementSubject
 from holdfast.remediation.repository import COLLECTION, Kept
 from holdfast.store.governance import CorrectionOutcome
-from holdfast.store.protocol import Store
+from holdfast.store.protocol import GovernanceStore, Store
 from holdfast.store.records import VersionConflict, VersionedRecord
 from holdfast.store.transaction import RecordChanges, Transaction
 
@@ -195,7 +195,7 @@ def is_wanted(record: RemediationRecord, item: ResolvedResource | str) -> bool:
 
 
 async def undo(
-    record: RemediationRecord, item: ResolvedResource | str, store: Store, undoer: CorrectionUndo | None
+    record: RemediationRecord, item: ResolvedResource | str, store: GovernanceStore, undoer: CorrectionUndo | None
 ) -> Tried:
     """Take it back, with all the guards of an undo."""
     if record.undo_attempts.tries >= MOST_TRIES:

@@ -25,7 +25,7 @@ from holdfast.remediation.core.state import AssessmentScope, AssessmentState, Ex
 from holdfast.remediation.core.state_hash import StateHash, StateReading
 from holdfast.remediation.core.timing import Windows
 from holdfast.store.governance import CorrectionOutcome
-from holdfast.store.protocol import Store
+from holdfast.store.protocol import GovernanceStore, RecordStore
 from holdfast.store.records import AuditEvent, VersionedRecord
 from holdfast.store.transaction import Transaction
 
@@ -54,19 +54,19 @@ def kept(record: VersionedRecord) -> Kept:
     return Kept(msgspec.convert(dict(record.data), RemediationRecord), record.version)
 
 
-async def find(store: Store, correlation_id: str) -> Kept | None:
+async def find(store: RecordStore, correlation_id: str) -> Kept | None:
     """Return one record."""
     record = await store.record(COLLECTION, correlation_id)
     return None if record is None else kept(record)
 
 
-async def every(store: Store, target: Address | str | None = None) -> AsyncIterator[Kept]:
+async def every(store: RecordStore, target: Address | str | None = None) -> AsyncIterator[Kept]:
     """Go through the records, all or those of a target."""
     async for record in store.records(COLLECTION, owner=None if target is None else str(target)):
         yield kept(record)
 
 
-async def named(store: Store, which: Sequence[str]) -> list[str]:
+async def named(store: RecordStore, which: Sequence[str]) -> list[str]:
     """Return the ids of what is meant: ids, all under way or the last of an address; of nothing, all under way."""
     if not which:
         return [one.record.correlation_id async for one in every(store) if not one.record.is_settled]
@@ -85,7 +85,7 @@ async def named(store: Store, which: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(out))
 
 
-async def stamped(store: Store, target: Address, seen: StateReading) -> StateReading:
+async def stamped(store: GovernanceStore, target: Address, seen: StateReading) -> StateReading:
     """Return a state with the last correction of ours, which shows whether the remediation held.
 
     A later correction of ours shows that the target was changed in between, though it is correct now.
@@ -102,7 +102,7 @@ def stamp(seen: StateHash, correction: str) -> StateHash:
     return replace(seen, revision=f"{seen.revision or ''}#{correction}")
 
 
-async def precedents(store: Store, target: Address | str) -> list[PastAttempt]:
+async def precedents(store: RecordStore, target: Address | str) -> list[PastAttempt]:
     """Return the past attempts on a target."""
     return [plain.precedent(one.record) async for one in every(store, target)]
 

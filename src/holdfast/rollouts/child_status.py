@@ -25,7 +25,7 @@ from holdfast.rollouts.core.requirements import Predicate, Supply
 from holdfast.rollouts.core.rollout_limits import Health
 from holdfast.rollouts.core.slots import ChildState
 from holdfast.rollouts.core.template_groups import TemplateGroup
-from holdfast.store.protocol import Store
+from holdfast.store.protocol import StateStore, Store
 
 
 async def observed(store: Store, addresses: Sequence[Address]) -> dict[Address, Json]:
@@ -81,7 +81,7 @@ async def broken(store: Store, group: TemplateGroup) -> dict[Address, tuple[Brea
     return await _dated(store, out)
 
 
-async def _dated(store: Store, found: Mapping[Address, tuple[Breach, ...]]) -> dict[Address, tuple[Breach, ...]]:
+async def _dated(store: StateStore, found: Mapping[Address, tuple[Breach, ...]]) -> dict[Address, tuple[Breach, ...]]:
     """Return breaches with the time their evidence was read: the child, or the resource that lists the offers."""
     shown = {each.predicate.offer.resource for one in found.values() for each in one if each.predicate.offer}
     states = await store.states([*found, *shown]) if found else {}
@@ -115,7 +115,7 @@ async def gates(store: Store, group: TemplateGroup) -> dict[str, Health]:
     return out
 
 
-async def unready_parts(store: Store, group: TemplateGroup) -> list[Address]:
+async def unready_parts(store: StateStore, group: TemplateGroup) -> list[Address]:
     """Return the resource parts that are not confirmed in sync. No child is created with such a part."""
     wanted = [each.template.address for each in group.owners if each.template.address is not None]
     states = await store.states(wanted) if wanted else {}

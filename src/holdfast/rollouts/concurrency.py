@@ -17,7 +17,7 @@ from holdfast.rollouts import serialization
 from holdfast.rollouts.core import group_findings, rollout_limits
 from holdfast.rollouts.core.rollout_limits import Amount
 from holdfast.rollouts.core.template_groups import TemplateGroup
-from holdfast.store.protocol import Store
+from holdfast.store.protocol import RecordStore
 from holdfast.store.records import VersionedRecord
 
 COLLECTION: Final = "rollout-turns"
@@ -79,7 +79,7 @@ class ConcurrencyBudget:
         return f"{self.working} of {allowed} slots over all templates are at work: {told}"
 
 
-async def read(store: Store) -> ConcurrencyBudget:
+async def read(store: RecordStore) -> ConcurrencyBudget:
     """Return the active slots by template. A template without a record has none."""
     record = await store.record(COLLECTION, KEY)
     if record is None:

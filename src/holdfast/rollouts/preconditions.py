@@ -29,7 +29,7 @@ from holdfast.rollouts.core import group_rollouts, rendering
 from holdfast.rollouts.core.template_groups import ChildRecord, TemplateGroup
 from holdfast.rollouts.core.templates import Template
 from holdfast.store.governance import Pause
-from holdfast.store.protocol import Store
+from holdfast.store.protocol import RecordStore, Store
 
 
 @dataclass(slots=True)
@@ -97,7 +97,7 @@ def beginning(group: TemplateGroup, children: Sequence[ChildRecord]) -> set[Addr
     return {each.address for each in children if group_rollouts.is_beginning(group, each, at, file.rollout.maker)}
 
 
-async def has_moved(store: Store, group: TemplateGroup) -> bool:
+async def has_moved(store: RecordStore, group: TemplateGroup) -> bool:
     """Return True if the rollout was changed by a person or another process since it was read."""
     file = group.rollout
     if file is None:

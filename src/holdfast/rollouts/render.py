@@ -17,7 +17,7 @@ from holdfast.rollouts.core.slots import ChildState
 from holdfast.rollouts.core.template_findings import TemplateFinding
 from holdfast.rollouts.core.template_groups import ChildRecord, RolloutRecord, TemplateGroup
 from holdfast.rollouts.core.templates import RolloutMode
-from holdfast.store.protocol import Store
+from holdfast.store.protocol import RecordStore
 
 _MOST_WAVES: Final = 12
 
@@ -188,7 +188,7 @@ def is_stuck(group: TemplateGroup) -> bool:
 # --- from the store alone
 
 
-async def child_of(store: Store, address: Address) -> tuple[str, ChildRecord] | None:
+async def child_of(store: RecordStore, address: Address) -> tuple[str, ChildRecord] | None:
     """Return the template that leads a child, and what is kept of it; None for what is no child."""
     record = await store.record(serialization.CHILDREN, str(address))
     return None if record is None else (record.owner, serialization.child_of(record))
@@ -214,7 +214,7 @@ def child_as_json(owner: str, child: ChildRecord) -> dict[str, Json]:
     }
 
 
-async def templates(store: Store) -> list[dict[str, Json]]:
+async def templates(store: RecordStore) -> list[dict[str, Json]]:
     """Return the records of every template, for programs."""
     out = []
     async for record in store.records(serialization.TEMPLATES):

@@ -55,7 +55,7 @@ def body(sequence: int, at: float, type_: str, subject: str, data: bytes) -> byt
         _time_text(float(at)),
         data,
         sequence,
-        canonical.canonical_bytes(subject),
+        _subject_text(subject),
         _type_text(type_),
     )
 
@@ -163,6 +163,11 @@ def _time_text(at: float) -> bytes:
 @lru_cache(maxsize=256)
 def _type_text(type_: str) -> bytes:
     return canonical.canonical_bytes(type_)
+
+
+@lru_cache(maxsize=1024)  # a write is several events about one resource
+def _subject_text(subject: str) -> bytes:
+    return canonical.canonical_bytes(subject)
 
 
 def _hash(previous: bytes, content: bytes) -> bytes:

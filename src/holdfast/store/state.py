@@ -90,6 +90,23 @@ class ResourceState:
     schedule: ScheduleState = field(default_factory=ScheduleState)
 
 
+def is_idle(state: ResourceState) -> bool:
+    """Return True if a resource is in sync as it was last declared and written, and no check of it was requested.
+
+    Only then can an unchanged reading repeat the last verdict. `find_unchanged` of a store asks the same in its own
+    language. A test compares the two.
+    """
+    declared, applied, schedule = state.declared.document, state.applied, state.schedule
+    return (
+        state.observed.status is Status.IN_SYNC
+        and applied.baseline is not None
+        and declared is not None
+        and applied.document == declared
+        and schedule.requested == schedule.handled
+        and schedule.terminal is None
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class UnchangedCheck:
     """A check that found nothing new: only its times and tags are written."""
@@ -116,6 +133,18 @@ class Relink:
 
     address: Address
     provider_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class WithdrawnVerdict:
+    """A verdict that holds no longer, because nobody checks the resource; only its columns are written."""
+
+    address: Address
+    revision: int  # the last applied one when the verdict was withdrawn; a later write has made another verdict
+    reason: str
+    conditions: tuple[Condition, ...]
+    checked_at: float | None = None  # None: keep the stored time
+    is_scheduled: bool = True  # False: no check is due any more
 
 
 class UnchangedResource(NamedTuple):

@@ -16,7 +16,7 @@ from holdfast.model.finding import Finding
 from holdfast.model.record import dataclass
 from holdfast.store.governance import AcceptedValue, Approval, CorrectionRecord, Pause, Quarantine
 from holdfast.store.records import AppliedRevision, AuditEvent, Claim, DecisionRecord, VersionedRecord, WriteOperation
-from holdfast.store.state import CheckRequest, Digest, Relink, ResourceState, UnchangedCheck
+from holdfast.store.state import CheckRequest, Digest, Relink, ResourceState, UnchangedCheck, WithdrawnVerdict
 
 
 @dataclass(slots=True)
@@ -27,6 +27,9 @@ class PartialUpdates:
     rescheduled: list[tuple[Address, float | None]] = field(default_factory=list)  # due times
     requested: list[CheckRequest] = field(default_factory=list)  # the only way to request a check of a known resource
     relinked: list[Relink] = field(default_factory=list)  # provider ids
+    withdrawn: list[WithdrawnVerdict] = field(default_factory=list)  # verdicts: their status becomes unknown
+    outdated: list[tuple[Address, float]] = field(default_factory=list)  # tags are dropped, a check is due at the time
+    set_back: list[tuple[Address, float]] = field(default_factory=list)  # the last check is dropped, one is due then
 
 
 @dataclass(slots=True)

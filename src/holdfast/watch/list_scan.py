@@ -19,7 +19,7 @@ from holdfast.providers.protocol import ItemFailed, ReadFailed
 from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.connections import Connections
 from holdfast.reconcile.rate_limit import CallKind
-from holdfast.store.protocol import Store
+from holdfast.store.protocol import StateStore
 from holdfast.store.state import UnchangedCheck
 from holdfast.store.transaction import PartialUpdates, Transaction
 
@@ -39,7 +39,7 @@ class ListScan:
 class ListScanner:
     """Sweeps kinds whose provider can list."""
 
-    store: Store
+    store: StateStore
     world: Connections
     clock: Clock
     random01: Callable[[], float]

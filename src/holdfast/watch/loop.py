@@ -20,7 +20,7 @@ from holdfast.reconcile import unchecked
 from holdfast.reconcile.action_result import ActionOutcome, ActionResult
 from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.report import RunReport
-from holdfast.store.protocol import Store
+from holdfast.store.protocol import StateStore
 from holdfast.store.state import CheckRequest
 from holdfast.store.transaction import PartialUpdates, Transaction
 from holdfast.watch.list_scan import ListScanner
@@ -43,7 +43,7 @@ Correct = Callable[[Sequence[Address]], Awaitable[RunReport]]  # looks at some o
 class ResyncLoop:
     """The resync loop."""
 
-    store: Store
+    store: StateStore
     correct: Correct
     clock: Clock
     random01: Callable[[], float]
@@ -277,7 +277,7 @@ def _has_another_id(acted: ActionResult) -> bool:
     return again and acted.result is ActionOutcome.DONE
 
 
-async def request(store: Store, addresses: list[Address], token: str, now: float) -> int:
+async def request(store: StateStore, addresses: list[Address], token: str, now: float) -> int:
     """Ask for a check now; the token comes back as `handled` once it was done."""
     states = await store.states(addresses)
     if states:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from holdfast.manifests.loader import Manifests
 from holdfast.model.address import Address
-from holdfast.store.protocol import Store
+from holdfast.store.protocol import StateStore
 from holdfast.store.state import ResourceState
 
 
@@ -24,7 +24,7 @@ class DeclarationSource(Protocol):
         """Return the declarations of some resources, as far as they are still declared where they were."""
 
 
-async def states_with_needs(store: Store, addresses: Iterable[Address]) -> dict[Address, ResourceState]:
+async def states_with_needs(store: StateStore, addresses: Iterable[Address]) -> dict[Address, ResourceState]:
     """Return the records of some resources and of everything that they needed at their last check."""
     states: dict[Address, ResourceState] = {}
     missing = set(addresses)

@@ -232,11 +232,11 @@ def test_whoever_waits_for_a_look_is_not_settled(unrest, tmp_path):
 
 
 @on_every_store
-async def test_a_resource_that_was_never_declared_nor_asked_for_can_be_settled(store: Store):
-    await store.commit(
-        Transaction(states=[at_rest(A, declared_document=None, applied_document=None, requested=None, handled=None)])
-    )
+async def test_a_resource_that_was_never_asked_for_can_be_settled_but_not_one_that_was_never_declared(store: Store):
+    await store.commit(Transaction(states=[at_rest(A, requested=None, handled=None)]))
     assert await store.find_unchanged("prod", "Network", [("a", "raw")]) == [UnchangedResource(A, 3600.0)]
+    await store.commit(Transaction(states=[at_rest(A, declared_document=None, applied_document=None)]))
+    assert await store.find_unchanged("prod", "Network", [("a", "raw")]) == []
 
 
 @on_every_store

@@ -17,7 +17,7 @@ from holdfast.model.verdict import Status
 from holdfast.store.governance import BudgetSpent, CorrectionOutcome, PathCorrection
 from holdfast.store.records import Claim, ClaimLost
 from holdfast.store.sqlite.store import SqliteStore
-from holdfast.store.state import CheckRequest, Relink, UnchangedCheck
+from holdfast.store.state import CheckRequest, Relink, UnchangedCheck, WithdrawnVerdict
 from holdfast.store.transaction import GovernanceChanges, PartialUpdates, Transaction, WriteChanges
 from tests.unit.store import examples
 from tests.unit.store.examples import A, B, C, D, listed
@@ -77,6 +77,15 @@ acceptances = st.builds(
     examples.odd_values,
 )
 ended = st.lists(st.tuples(addresses, some_paths), max_size=1)
+withdrawals = st.builds(
+    WithdrawnVerdict,
+    addresses,
+    st.integers(0, 2),
+    examples.texts,
+    st.lists(examples.conditions, max_size=2).map(tuple),
+    st.none() | small_times,
+    st.booleans(),
+)
 transactions = st.builds(
     Transaction,
     documents=st.lists(documents.map(examples.kept), max_size=2).map(dict),
@@ -94,6 +103,9 @@ transactions = st.builds(
         rescheduled=st.lists(st.tuples(addresses, st.none() | small_times), max_size=2),
         requested=st.lists(st.builds(CheckRequest, addresses, st.sampled_from(["r1", "r2"]), small_times), max_size=2),
         relinked=st.lists(st.builds(Relink, addresses, st.none() | examples.texts), max_size=2),
+        withdrawn=st.lists(withdrawals, max_size=1),
+        outdated=st.lists(st.tuples(addresses, small_times), max_size=1),
+        set_back=st.lists(st.tuples(addresses, small_times), max_size=1),
     ),
     writes=st.builds(
         WriteChanges,

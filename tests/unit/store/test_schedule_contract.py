@@ -6,11 +6,20 @@ from dataclasses import replace
 
 import pytest
 
+from holdfast.model.verdict import Status
 from holdfast.store.protocol import Store
 from holdfast.store.records import ClaimLost
-from holdfast.store.state import CheckRequest, DeclaredState, Relink, ResourceState, ScheduleState, UnchangedCheck
+from holdfast.store.state import (
+    CheckRequest,
+    DeclaredState,
+    Relink,
+    ResourceState,
+    ScheduleState,
+    UnchangedCheck,
+    WithdrawnVerdict,
+)
 from holdfast.store.transaction import PartialUpdates, Transaction, WriteChanges
-from tests.unit.store.examples import A, B, full_state, on_every_store
+from tests.unit.store.examples import A, B, C, D, changed_state, condition, full_state, on_every_store
 
 
 @on_every_store
@@ -136,3 +145,50 @@ async def test_a_relink_survives_a_state_with_an_equal_detail(store: Store):
     await store.commit(Transaction(updates=PartialUpdates(relinked=[Relink(A, "new")])))
     await store.commit(Transaction(states=[full_state(A)]))
     assert await store.state(A) == full_state(A)
+
+
+@on_every_store
+async def test_a_withdrawn_verdict_changes_its_own_columns_and_nothing_else(store: Store):
+    before = full_state(A, requested=None, handled=None)
+    await store.commit(Transaction(states=[before]))
+    withdrawn = WithdrawnVerdict(A, before.applied.revision, "not checked", (condition(at=8.0),), 12.0)
+    await store.commit(Transaction(updates=PartialUpdates(withdrawn=[withdrawn])))
+    after = changed_state(
+        before, status=Status.UNKNOWN, reason="not checked", conditions=(condition(at=8.0),), checked_at=12.0
+    )
+    assert await store.state(A) == after
+
+
+@on_every_store
+async def test_a_withdrawn_verdict_may_end_the_schedule_but_keeps_a_requested_check(store: Store):
+    await store.commit(Transaction(states=[full_state(A, requested=None, handled=None), full_state(B)]))
+    withdrawn = [WithdrawnVerdict(address, 2, "not declared", (), is_scheduled=False) for address in (A, B)]
+    await store.commit(Transaction(updates=PartialUpdates(withdrawn=withdrawn)))
+    states = await store.states([A, B])
+    assert (states[A].schedule.due_at, states[A].schedule.checked_at) == (None, 10.25)
+    assert states[B].schedule.due_at == full_state(B).schedule.due_at
+
+
+@on_every_store
+async def test_a_verdict_that_a_write_made_meanwhile_is_not_withdrawn(store: Store):
+    await store.commit(Transaction(states=[full_state(A)]))
+    withdrawn = WithdrawnVerdict(A, full_state(A).applied.revision - 1, "not checked", ())
+    await store.commit(Transaction(updates=PartialUpdates(withdrawn=[withdrawn])))
+    assert await store.state(A) == full_state(A)
+
+
+@on_every_store
+async def test_an_outdated_reading_loses_its_tags_and_is_due(store: Store):
+    await store.commit(Transaction(states=[full_state(A), full_state(B, due_at=3.0), full_state(C, due_at=None)]))
+    await store.commit(Transaction(updates=PartialUpdates(outdated=[(A, 7.0), (B, 7.0), (C, 7.0), (D, 7.0)])))
+    for address, due_at in ((A, 7.0), (B, 3.0), (C, 7.0)):
+        assert await store.state(address) == full_state(address, etag=None, raw_digest=None, due_at=due_at)
+    assert await store.state(D) is None
+
+
+@on_every_store
+async def test_a_check_that_is_set_back_is_dropped_and_due(store: Store):
+    await store.commit(Transaction(states=[full_state(A)]))
+    await store.commit(Transaction(updates=PartialUpdates(set_back=[(A, 7.0), (B, 7.0)])))
+    assert await store.state(A) == full_state(A, checked_at=None, due_at=7.0)
+    assert await store.state(B) is None

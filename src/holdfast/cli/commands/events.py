@@ -18,7 +18,7 @@ from holdfast.model.json import Json
 from holdfast.model.record import dataclass
 from holdfast.notify.cloudevents import CloudEvent
 from holdfast.policy import durations, time_parsing
-from holdfast.store.protocol import Store
+from holdfast.store.protocol import AuditLog
 from holdfast.store.records import AuditEvent, ChainedEvent
 
 
@@ -76,7 +76,7 @@ class Wanted:
     since: float | None
     correlation: str | None
 
-    async def of(self, store: Store) -> AsyncIterator[ChainedEvent]:
+    async def of(self, store: AuditLog) -> AsyncIterator[ChainedEvent]:
         """Go through them."""
         async for each in store.events(type_prefix=self.type or None, since=self.since):
             if self.scope.covers_text(each.event.subject) and self.correlation in (None, correlation_of(each.event)):

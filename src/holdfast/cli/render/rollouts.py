@@ -12,7 +12,7 @@ from holdfast.rollouts import render
 from holdfast.rollouts.core.records import RolloutPhase
 from holdfast.rollouts.core.template_groups import ChildRecord, TemplateGroup
 from holdfast.rollouts.core.templates import RolloutMode
-from holdfast.store.protocol import Store
+from holdfast.store.protocol import RecordStore
 
 _COLOUR: Final = {
     RolloutPhase.COMPLETE: "green",
@@ -60,7 +60,7 @@ def show_child(owner: str, child: ChildRecord, now: float) -> None:
         console.line(f"  ~ {text}", fg="yellow")
 
 
-async def show_templates(store: Store) -> None:
+async def show_templates(store: RecordStore) -> None:
     """Print a line a template."""
     for each in await render.templates(store):
         children = ", ".join(f"{number} {state}" for state, number in sorted(each["children"].items())) or "no children"

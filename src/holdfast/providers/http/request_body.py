@@ -13,7 +13,7 @@ import orjson
 
 from holdfast.compare import apply_patch, comparators, element_identity, paths
 from holdfast.compare.comparators import typed_equal
-from holdfast.compare.rule_tree import Node
+from holdfast.compare.rule_tree import Node, RuleTree
 from holdfast.compare.rules import HIDDEN_UNLESS_DECLARED, FieldClass
 from holdfast.model.absent import ABSENT
 from holdfast.provider import Change, Json, Path
@@ -21,22 +21,24 @@ from holdfast.providers import minimal_patch
 from holdfast.providers.http.description import Body, Described
 
 FINGERPRINT: Final = "hmac-sha256:"  # how the engine marks, in Change.observed, what it keeps from everybody
+_ENCODED: Final = b'"' + FINGERPRINT.encode()  # how every fingerprint begins in JSON; no character of it is escaped
+_UNSENT: Final = HIDDEN_UNLESS_DECLARED | {FieldClass.READ_ONLY}
 
 
 def for_create(kind: Described, desired: Json) -> Json:
     """Return the body of a create."""
-    return wrapped(kind.envelope, _sendable(desired, desired, kind.rules.root))
+    return wrapped(kind.envelope, _without_unsent(desired, desired, kind.rules))
 
 
 def for_update(kind: Described, body: Body, change: Change) -> Json:
     """Return the body of an update; ABSENT if there is nothing to send."""
     desired = dict(change.desired)
     if body is Body.DESIRED:
-        return wrapped(kind.envelope, _sendable(desired, desired, kind.rules.root))
+        return wrapped(kind.envelope, _without_unsent(desired, desired, kind.rules))
     known = _with_secrets(change.observed, desired, kind.rules.root)
     after = minimal_patch.wanted(desired, known, change.paths)
     if body is Body.WHOLE:
-        return wrapped(kind.envelope, _sendable(after, desired, kind.rules.root))
+        return wrapped(kind.envelope, _without_unsent(after, desired, kind.rules))
     before = _made_to_differ(known, after, change.paths)
     if body is Body.JSON_PATCH:
         return minimal_patch.json_patch(before, after) or ABSENT
@@ -57,6 +59,11 @@ def holds_fingerprints(document: Json) -> bool:
         elif isinstance(here, str) and here.startswith(FINGERPRINT):
             return True
     return False
+
+
+def sends_fingerprints(data: bytes, body: Json) -> bool:
+    """Return True if a body holds a fingerprint. The search of its bytes, `data`, is fast and mostly ends it."""
+    return _ENCODED in data and holds_fingerprints(body)
 
 
 def wrapped(envelope: Path, document: Json) -> Json:
@@ -116,6 +123,13 @@ def _made_to_differ(known: Json, after: Json, changed: tuple[str, ...]) -> Json:
     for path in hidden:
         out = apply_patch.remove(out, path)
     return out
+
+
+def _without_unsent(document: Json, desired: Json, rules: RuleTree) -> Json:
+    """Return what a document sends; all of it if no rule keeps anything back."""
+    if any(rule.cls in _UNSENT for rule in rules.rules):
+        return _sendable(document, desired, rules.root)
+    return document
 
 
 def _sendable(document: Json, desired: Json, node: Node) -> Json:

@@ -148,7 +148,7 @@ class HttpWriter:
             return WriteFailure(WriteError.TERMINAL, str(error))
         try:
             data = None if body is ABSENT else request_body.encoded(body)
-            if body is not ABSENT and request_body.holds_fingerprints(body):
+            if data is not None and request_body.sends_fingerprints(data, body):
                 message = f"{call.label} would have sent a fingerprint in place of a secret that is not kept"
                 return WriteFailure(WriteError.TERMINAL, message)
         except RecursionError:

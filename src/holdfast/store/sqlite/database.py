@@ -100,16 +100,19 @@ class Database:
         except Exception as error:  # noqa: BLE001 - raised for the caller later
             return CallResult(error=error)
 
-    def write_together(self, works: Sequence[Callable[[], Result]]) -> list[CallResult]:
+    def write_together(
+        self, works: Sequence[Callable[[], Result]], merged: Callable[[], list[CallResult]] | None = None
+    ) -> list[CallResult]:
         """Run several functions in one transaction, in order; one that fails is rolled back alone.
 
         Everything that has not failed is durable when this returns. The first attempt uses no savepoints, because
-        failures are rare. If the transaction as a whole fails (a full disk, say), every function runs in a transaction
-        of its own.
+        failures are rare. It may run `merged`, which does all of them in another way. If the transaction as a whole
+        fails (a full disk, say), every function runs in a transaction of its own.
         """
-        for run_one in (_run_plainly, self._run_in_savepoint) if len(works) > 1 else ():
+        attempts = (merged or partial(_run_all, works, _run_plainly), partial(_run_all, works, self._run_in_savepoint))
+        for attempt in attempts if len(works) > 1 else ():
             try:
-                return self.run(partial(self._together, "BEGIN IMMEDIATE", works, run_one))
+                return self.run(partial(self._together, "BEGIN IMMEDIATE", attempt))
             except _GivenUp:
                 self.on_rollback()
             except StoreError as error:  # the transaction could not begin
@@ -120,17 +123,15 @@ class Database:
         """Run several reading functions on one snapshot."""
         if len(works) > 1:
             try:
-                return self.run(partial(self._together, "BEGIN", works, self._run_translated))
+                return self.run(partial(self._together, "BEGIN", partial(_run_all, works, self._run_translated)))
             except (_GivenUp, StoreError):
                 pass
         return [self.attempt(work) for work in works]
 
-    def _together(
-        self, begin: str, works: Iterable[Callable[[], Result]], run_one: Callable[[Callable[[], Result]], CallResult]
-    ) -> list[CallResult]:
+    def _together(self, begin: str, run_all: Callable[[], list[CallResult]]) -> list[CallResult]:
         self.connection.execute(begin)
         try:
-            results = [run_one(work) for work in works]
+            results = run_all()
             self.connection.execute("COMMIT")
         except BaseException as error:
             if self.connection.in_transaction:
@@ -150,12 +151,12 @@ class Database:
 
     def _run_translated(self, work: Callable[[], Result]) -> CallResult:
         try:
-            with self._translate_errors():
-                return CallResult(work())
+            return CallResult(work())
         except Exception as error:
-            if isinstance(error.__cause__, sqlite3.OperationalError):  # of the file, not of this function
-                raise
-            return CallResult(error=error)
+            translated = self._translated(error)
+            if isinstance(translated.__cause__, sqlite3.OperationalError):  # of the file, not of this function
+                raise translated from error
+            return CallResult(error=translated)
 
     def _alone(self, work: Callable[[], Result]) -> Result:
         """Run one function in a transaction of its own."""
@@ -180,14 +181,32 @@ class Database:
         """Turn errors of SQLite and the system into StoreErrors that say what to do."""
         try:
             yield
-        except OSError as error:
-            raise StoreError(f"cannot use the store {self.path}: {error.strerror or error}") from error
-        except UnicodeDecodeError as error:  # a text, or a name in the schema, that is not UTF-8
-            hint = _HINTS[sqlite3.SQLITE_CORRUPT]
-            raise StoreError(f"cannot use the store {self.path}: {hint}") from error
-        except sqlite3.Error as error:
-            hint = _HINTS.get(_code(error), str(error))
-            raise StoreError(f"cannot use the store {self.path}: {hint}") from error
+        except Exception as error:
+            translated = self._translated(error)
+            if translated is error:
+                raise
+            raise translated from error
+
+    def _translated(self, error: Exception) -> Exception:
+        """Return a StoreError for an error of SQLite or the system, and any other error as it is."""
+        match error:
+            case OSError():
+                hint = error.strerror or str(error)
+            case UnicodeDecodeError():  # a text, or a name in the schema, that is not UTF-8
+                hint = _HINTS[sqlite3.SQLITE_CORRUPT]
+            case sqlite3.Error():
+                hint = _HINTS.get(_code(error), str(error))
+            case _:
+                return error
+        translated = StoreError(f"cannot use the store {self.path}: {hint}")
+        translated.__cause__ = error
+        return translated
+
+
+def _run_all(
+    works: Iterable[Callable[[], Result]], run_one: Callable[[Callable[[], Result]], CallResult]
+) -> list[CallResult]:
+    return [run_one(work) for work in works]
 
 
 def _run_plainly(work: Callable[[], Result]) -> CallResult:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any, Final
 
 import orjson
@@ -39,6 +40,7 @@ from holdfast.store.state import (
     ResourceState,
     ScheduleState,
     UnchangedCheck,
+    WithdrawnVerdict,
 )
 
 Row = tuple[Any, ...]
@@ -112,12 +114,14 @@ def detail_row(number: int, state: ResourceState) -> Row:
         state.applied.revision,
         ORIGIN_NUMBERS[state.applied.origin],
         state.applied.settle_until,
-        packed(desired),
-        _SAME if desired is not None and state.applied.document == desired else packed(state.applied.document),
-        packed(baseline),
-        packed(state.applied.known_differences),
-        _SAME if baseline is not None and state.observed.document == baseline else packed(state.observed.document),
-        packed(state.applied.rules),
+        packed_document(desired),
+        _SAME if desired is not None and state.applied.document == desired else packed_document(state.applied.document),
+        packed_document(baseline),
+        packed_document(state.applied.known_differences),
+        _SAME
+        if baseline is not None and state.observed.document == baseline
+        else packed_document(state.observed.document),
+        packed_document(state.applied.rules),
         state.declared.provider,
         state.declared.source,
         state.observed.reason,
@@ -143,7 +147,7 @@ def tags_row(number: int, check: UnchangedCheck) -> dict[str, Any]:
     return {"id": number, "etag": check.etag, "raw_digest": packed(check.raw_digest)}
 
 
-def _conditions(state: ResourceState) -> list[Row]:
+def _conditions(conditions: Iterable[Condition]) -> list[Row]:
     return [
         (
             CONDITION_NUMBERS[item.type],
@@ -153,13 +157,26 @@ def _conditions(state: ResourceState) -> list[Row]:
             item.observed_generation,
             item.last_transition,
         )
-        for item in state.observed.conditions
+        for item in conditions
     ]
+
+
+def withdrawn_row(number: int, withdrawn: WithdrawnVerdict, rest: bytes, *, has_request: bool) -> dict[str, Any]:
+    """Return the columns of a withdrawn verdict; `rest` is the stored one, of which the conditions are replaced."""
+    _, *kept = value_codec.loads(blobs.unpack(rest))
+    return {
+        "id": number,
+        "status": STATUS_NUMBERS[Status.UNKNOWN],
+        "checked_at": withdrawn.checked_at,
+        "is_due": withdrawn.is_scheduled or has_request,
+        "reason": withdrawn.reason,
+        "rest": blobs.pack(value_codec.dumps((_conditions(withdrawn.conditions), *kept)), _PACK_REST_AT),
+    }
 
 
 def _rest(state: ResourceState) -> bytes:
     rest: tuple[Json, ...] = (
-        _conditions(state),
+        _conditions(state.observed.conditions),
         state.declared.labels,
         state.declared.options,
         state.declared.depends_on,
@@ -244,7 +261,7 @@ def findings_by_address(finding_rows: Iterable[Row]) -> dict[Address, list[Findi
 
 def revision_row(number: int, revision: AppliedRevision) -> Row:
     """Return a revision as a row."""
-    return number, revision.number, pack_digest(revision.document), pack_digest(revision.stamp), revision.at
+    return number, revision.number, packed_document(revision.document), pack_digest(revision.stamp), revision.at
 
 
 @undamaged("revision")
@@ -289,8 +306,8 @@ def operation_row(number: int, operation: WriteOperation) -> Row:
         operation.started_at,
         operation.poll_at,
         operation.attempts,
-        packed(operation.desired),
-        packed(operation.pre_image),
+        packed_document(operation.desired),
+        packed_document(operation.pre_image),
         operation.decision,
         blobs.pack(value_codec.dumps(drift)),
         blobs.pack(value_codec.dumps(operation.token)),
@@ -347,6 +364,12 @@ def chained(row: Row) -> ChainedEvent:
 
 def packed(digest: str | None) -> bytes | str | None:
     """Return a digest as it is stored."""
+    return None if digest is None else pack_digest(digest)
+
+
+@lru_cache(maxsize=1024)  # the rows of a batch name the same documents again and again
+def packed_document(digest: str | None) -> bytes | str | None:
+    """Return the digest of a document as it is stored."""
     return None if digest is None else pack_digest(digest)
 
 

@@ -43,6 +43,7 @@ from holdfast.store.sqlite.address_ids import AddressIds, address_of, text_of
 from holdfast.store.sqlite.audit_trail import PAGE, AuditTrail
 from holdfast.store.sqlite.call_batching import CallBatcher, CallResult, InlineExecutor
 from holdfast.store.sqlite.database import MEMORY, Database
+from holdfast.store.sqlite.merged_commits import Commit, merge_commits
 from holdfast.store.sqlite.statements import SQL, in_lists, sized
 from holdfast.store.state import CLOCK_SLACK_SECONDS, UNCHECKED, Digest, ResourceState, StatusCounts, UnchangedResource
 from holdfast.store.transaction import Transaction, escape_texts
@@ -62,7 +63,7 @@ class SqliteStore:
         self._worker = worker
         self._names = AddressIds(database.connection)
         database.on_rollback = self._names.forget
-        self._batcher = CallBatcher(worker, self._read_together, database.write_together)
+        self._batcher = CallBatcher(worker, self._read_together, self._write_together)
         self._shared_results: dict[str, list[rows.Row]] = {}  # of statements without parameters, in this round
         self._trail = AuditTrail(self._select_named)
         self._is_closed = False
@@ -122,6 +123,9 @@ class SqliteStore:
         self._shared_results.clear()
         return self._database.read_together(works)
 
+    def _write_together(self, works: Sequence[Callable[[], object]]) -> list[CallResult]:
+        return self._database.write_together(works, merge_commits(works))
+
     # --- writing ------------------------------------------------------------------------------------------------------
 
     async def commit(self, transaction: Transaction) -> None:
@@ -133,23 +137,23 @@ class SqliteStore:
 
     async def _commit(self, transaction: Transaction) -> None:
         def prepare() -> Callable[[], None]:
-            prepared = transaction_writer.prepare(self._connection, transaction)
-            return transaction_writer.TransactionWriter(self._connection, self._names, prepared).write
+            return Commit(self._writer, transaction_writer.prepare(self._connection, transaction))
 
         await self._write(prepare)
+
+    def _writer(self, prepared: transaction_writer.PreparedTransaction) -> transaction_writer.TransactionWriter:
+        return transaction_writer.TransactionWriter(self._connection, self._names, prepared)
 
     async def claim(self, address: Address, owner: str, now: float, until: float) -> Claim | None:
         """Take the claim on a resource, or return None if another owner holds it."""
 
         def take() -> Claim | None:
             number = self._names.add(text_of(address))
-            kept = self._select("claim_of", number)
-            fence, holder, expires = kept[0] if kept else (0, None, now)
+            fence, holder, expires, revision = self._connection.execute(SQL["claim_of"], (number,)).fetchone()
             if holder is not None and expires > now:
                 return None
             self._connection.execute(SQL["put_claim"], (number, fence + 1, owner, until))
-            applied = self._select_listed("applied_revisions", [number])
-            return Claim(address, owner, fence + 1, until, applied[0][1] if applied else 0)
+            return Claim(address, owner, fence + 1, until, revision)
 
         return await self._write(lambda: take)
 

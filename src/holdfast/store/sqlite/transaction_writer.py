@@ -7,7 +7,7 @@ the write lock is taken, so that other processes wait only for the disk.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any, Final, NamedTuple, TypeVar
@@ -18,7 +18,7 @@ from holdfast.model.address import Address
 from holdfast.model.budget_charge import BudgetCharge
 from holdfast.store import audit_chain, blobs
 from holdfast.store.governance import BudgetSpent
-from holdfast.store.records import REVISIONS_KEPT, AuditEvent, ClaimLost, DecisionRecord, VersionConflict
+from holdfast.store.records import REVISIONS_KEPT, AuditEvent, Claim, ClaimLost, DecisionRecord, VersionConflict
 from holdfast.store.sqlite import governance_rows, rows
 from holdfast.store.sqlite.address_ids import AddressIds, text_of
 from holdfast.store.sqlite.statements import SQL, in_lists, sized
@@ -66,6 +66,7 @@ class PreparedTransaction:
     facts: Transaction
     documents: list[tuple[bytes | str, bytes]]
     events: list[tuple[AuditEvent, bytes]]
+    findings_at: Mapping[Address, float]
 
 
 def prepare(connection: sqlite3.Connection, facts: Transaction) -> PreparedTransaction:
@@ -73,7 +74,8 @@ def prepare(connection: sqlite3.Connection, facts: Transaction) -> PreparedTrans
     keys = {blobs.pack_digest(digest): digest for digest in facts.documents}
     stored = _stored(connection, list(keys)) if keys else set()
     new = [(key, _pack_document(facts, digest)) for key, digest in keys.items() if key not in stored]
-    return PreparedTransaction(facts, new, [(event, audit_chain.data_bytes(event)) for event in facts.events])
+    events = [(event, audit_chain.data_bytes(event)) for event in facts.events]
+    return PreparedTransaction(facts, new, events, dict.fromkeys(facts.findings, facts.findings_at))
 
 
 def _stored(connection: sqlite3.Connection, keys: list[bytes | str]) -> set[bytes | str]:
@@ -99,7 +101,9 @@ class TransactionWriter:
         self._facts = prepared.facts
         self._documents = prepared.documents
         self._events = prepared.events
-        self._state_texts = [text_of(state.address) for state in prepared.facts.states]
+        self._findings_at = prepared.findings_at
+        self._texts: dict[int, str] = {}  # by the identity of addresses, which the facts keep alive
+        self._state_texts = [self._text(state.address) for state in prepared.facts.states]
         self._numbers: dict[str, int] = {}
         self._overtaken: set[int] = set()
         self._good_at: dict[int, float | None] = {}  # before this transaction
@@ -122,6 +126,10 @@ class TransactionWriter:
             self._reschedule()
         if facts.updates.relinked:
             self._relink()
+        if facts.updates.withdrawn:
+            self._withdraw()
+        if facts.updates.outdated or facts.updates.set_back:
+            self._outdate()
         if facts.findings:
             self._put_findings()
         self._add_revisions()
@@ -141,23 +149,37 @@ class TransactionWriter:
         names = dict.fromkeys(self._state_texts)
         history = (facts.revisions, facts.decisions, facts.writes.operations, facts.governance.corrections)
         records = (*history, facts.governance.approvals, facts.governance.quarantines, facts.governance.accepted)
-        names.update(dict.fromkeys([text_of(record.address) for group in records for record in group]))
-        names.update(dict.fromkeys(map(text_of, facts.findings)))
+        names.update(dict.fromkeys([self._text(record.address) for group in records for record in group]))
+        names.update(dict.fromkeys(map(self._text, facts.findings)))
         names.update(dict.fromkeys([event.subject for event in facts.events]))
         return names
 
+    def _text(self, address: Address) -> str:
+        text = self._texts.get(id(address))
+        if text is None:
+            text = self._texts[id(address)] = text_of(address)
+        return text
+
     def _number(self, address: Address) -> int:
-        return self._numbers[text_of(address)]
+        return self._numbers[self._text(address)]
 
     def _many(self, statement: str, values: Collection[rows.Row | dict[str, Any]]) -> None:
         if values:
             self._connection.executemany(SQL[statement], values)
 
     def _require_fences(self) -> None:
-        for address, fence in self._facts.writes.fences.items():
-            number = self._names.find(text_of(address))
-            row = self._connection.execute(SQL["claim_of"], (number,)).fetchone()
-            if fence != (row[0] if row else 0):
+        fences = self._facts.writes.fences
+        if not fences:
+            return
+        texts = {address: self._text(address) for address in fences}
+        numbers = self._names.find_all(texts.values())
+        current = {
+            number: fence
+            for chunk in in_lists(list(numbers.values()))
+            for number, fence in self._connection.execute(sized("fences", chunk), chunk)
+        }
+        for address, fence in fences.items():
+            if fence != current.get(numbers.get(texts[address], 0), 0):
                 raise ClaimLost(f"nothing was recorded: another worker has claimed {address}")
 
     def _forget(self) -> None:
@@ -250,6 +272,26 @@ class TransactionWriter:
         relinks = self._known_of([(text_of(relink.address), relink) for relink in self._facts.updates.relinked])
         self._many("relink", [(relink.provider_id, number) for number, relink in relinks])
 
+    def _withdraw(self) -> None:
+        """Make verdicts unknown, except those of resources that were written since."""
+        known = dict(self._known_of([(text_of(item.address), item) for item in self._facts.updates.withdrawn]))
+        new = [
+            rows.withdrawn_row(number, known[number], rest, has_request=bool(has_request))
+            for chunk in in_lists(list(known))
+            for number, revision, has_request, rest in self._connection.execute(sized("rests", chunk), chunk)
+            if revision == known[number].revision
+        ]
+        self._many("withdraw_status", new)
+        self._many("withdraw_reason", new)
+
+    def _outdate(self) -> None:
+        updates = self._facts.updates
+        outdated = self._known_of([(text_of(address), due_at) for address, due_at in updates.outdated])
+        self._many("outdate", [(number,) for number, _ in outdated])
+        self._many("move_forward", [(due_at, number) for number, due_at in outdated])
+        set_back = self._known_of([(text_of(address), due_at) for address, due_at in updates.set_back])
+        self._many("set_back", [(due_at, number) for number, due_at in set_back])
+
     def _known_of(self, updates: Sequence[tuple[str, Update]]) -> list[tuple[int, Update]]:
         """Return the updates of known resources with their numbers."""
         numbers = self._names.find_all([text for text, _ in updates])
@@ -263,13 +305,16 @@ class TransactionWriter:
         )
 
     def _put_findings(self) -> None:
-        at, checked = self._facts.findings_at, self._facts.checked
+        checked = self._facts.checked
         numbers = {address: self._number(address) for address in self._facts.findings}
         current = {address: number for address, number in numbers.items() if number not in self._overtaken}
         stored = self._ages(list(current.values()))
         self._many("remove_findings", [(number,) for number in stored])
         new: list[rows.Row] = []
         for address, number in current.items():
+            if not self._facts.findings[address]:
+                continue
+            at = self._findings_at[address]
             ages, onset = stored.get(number, {}), _Age(at, self._good_at.get(number), 1)
             more = 1 if address in checked else 0
             for ordinal, finding in enumerate(self._facts.findings[address]):
@@ -289,15 +334,17 @@ class TransactionWriter:
         return ages
 
     def _add_revisions(self) -> None:
-        for revision in self._facts.revisions:
-            row = rows.revision_row(self._number(revision.address), revision)
-            stored = self._connection.execute(SQL["revision"], row[:2]).fetchone()
-            if stored is None:
-                self._connection.execute(SQL["add_revision"], row)
-                if revision.number > REVISIONS_KEPT:
-                    oldest = revision.number - REVISIONS_KEPT
-                    self._connection.execute(SQL["prune_revisions"], (row[0], oldest))
-            elif stored != row[2:4]:
+        revisions = self._facts.revisions
+        new = [rows.revision_row(self._number(revision.address), revision) for revision in revisions]
+        if new and self._connection.executemany(SQL["add_revision"], new).rowcount < len(new):
+            self._require_same_revisions(new)
+        old = [(row[0], row[1] - REVISIONS_KEPT) for row in new if row[1] > REVISIONS_KEPT]
+        self._many("prune_revisions", old)
+
+    def _require_same_revisions(self, added: list[rows.Row]) -> None:
+        """Raise StoreError if another revision has the number of one that was to be added."""
+        for row, revision in zip(added, self._facts.revisions, strict=True):
+            if self._connection.execute(SQL["revision"], row[:2]).fetchone() != row[2:4]:
                 raise StoreError(
                     f"cannot store revision {revision.number} of {revision.address}: another one has this number"
                 )
@@ -381,15 +428,17 @@ class TransactionWriter:
             self._connection.execute(SQL["put_record"], rows.record_row(record))
 
     def _renew(self) -> None:
-        for claim in self._facts.writes.renewed:
-            key = (self._names.find(text_of(claim.address)), claim.fence, claim.owner)
-            if self._connection.execute(SQL["renew_claim"], (claim.until, *key)).rowcount == 0:
-                raise ClaimLost(f"nothing was recorded: another worker has claimed {claim.address}")
+        renewed = self._facts.writes.renewed
+        values = [(claim.until, *self._claim_key(claim)) for claim in renewed]
+        if values and self._connection.executemany(SQL["renew_claim"], values).rowcount < len(values):
+            lost = ", ".join(str(claim.address) for claim in renewed)
+            raise ClaimLost(f"nothing was recorded: another worker has claimed {lost}")
 
     def _release(self) -> None:
-        for claim in self._facts.writes.released:
-            key = (self._names.find(text_of(claim.address)), claim.fence, claim.owner)
-            self._connection.execute(SQL["release_claim"], key)
+        self._many("release_claim", [self._claim_key(claim) for claim in self._facts.writes.released])
+
+    def _claim_key(self, claim: Claim) -> rows.Row:
+        return self._names.find(self._text(claim.address)), claim.fence, claim.owner
 
     def _append_events(self) -> None:
         if not self._events:

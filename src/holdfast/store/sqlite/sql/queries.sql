@@ -44,6 +44,32 @@ UPDATE detail SET requested = ? WHERE id = ?
 -- Change the provider's id of a resource.
 UPDATE detail SET provider_id = ? WHERE id = ?
 
+-- name: outdate
+-- Drop the tags of the last reading, so that nothing is taken as unchanged.
+UPDATE detail SET etag = NULL, raw_digest = NULL WHERE id = ?
+
+-- name: move_forward
+-- Make a resource due at a time, unless it is due earlier.
+UPDATE resource SET due_at = min(coalesce(due_at, ?1), ?1) WHERE id = ?2
+
+-- name: set_back
+-- Drop the time of the last check, which the clock has not reached yet.
+UPDATE resource SET checked_at = NULL, due_at = ? WHERE id = ?
+
+-- name: rests
+-- The part of the details of resources that holds their conditions, and what decides whether it may be changed.
+SELECT id, applied_revision, requested IS NOT handled, rest FROM detail WHERE id IN (?*)
+
+-- name: withdraw_status
+-- Make a status unknown.
+UPDATE resource SET
+  status = :status, checked_at = coalesce(:checked_at, checked_at), due_at = CASE WHEN :is_due THEN due_at END
+WHERE id = :id
+
+-- name: withdraw_reason
+-- The reason and the conditions of an unknown status.
+UPDATE detail SET reason = :reason, rest = :rest WHERE id = :id
+
 -- name: put_resource
 -- Replace the columns that every check changes.
 INSERT INTO resource (id, status, failures, due_at, checked_at, good_at, mark) VALUES (?, ?, ?, ?, ?, ?, ?)
@@ -103,11 +129,11 @@ SELECT * FROM state WHERE id IN (?*)
 SELECT * FROM state WHERE family = ? AND local > ? ORDER BY local LIMIT ?
 
 -- name: unchanged
--- The idle resources of a family among these ids: in sync (1), scheduled, as applied, without an open request.
+-- The scheduled resources of a family among these ids that are idle, in the meaning of `is_idle`.
 SELECT local, provider_id, raw_digest, resync_seconds
 FROM detail CROSS JOIN name ON name.id = detail.id CROSS JOIN resource ON resource.id = detail.id
 WHERE family = ? AND provider_id IN (?*)
-  AND status = 1 AND due_at IS NOT NULL AND (applied = x'' OR applied IS desired)
+  AND status = 1 AND due_at IS NOT NULL AND (applied = x'' OR applied = desired) AND baseline IS NOT NULL
   AND requested IS handled AND terminal IS NULL
 
 -- name: unchecked_page
@@ -154,8 +180,13 @@ SELECT connection, kind, local FROM resource JOIN name ON name.id = resource.id 
 WHERE status = ? ORDER BY connection, kind, local
 
 -- name: claim_of
--- The current or last claim of a resource.
-SELECT fence, owner, until FROM claim WHERE id = ?
+-- The current or last claim of a resource, and the revision that was applied last.
+SELECT coalesce(fence, 0), owner, until, coalesce(applied_revision, 0)
+FROM name LEFT JOIN claim ON claim.id = name.id LEFT JOIN detail ON detail.id = name.id WHERE name.id = ?
+
+-- name: fences
+-- The current or last fences of resources.
+SELECT id, fence FROM claim WHERE id IN (?*)
 
 -- name: put_claim
 -- Claim a resource for an owner.
@@ -221,8 +252,8 @@ WHERE resource IN (?*) ORDER BY resource, ordinal
 SELECT document, stamp FROM revision WHERE resource = ? AND number = ?
 
 -- name: add_revision
--- A new revision.
-INSERT INTO revision (resource, number, document, stamp, at) VALUES (?, ?, ?, ?, ?)
+-- A new revision; one that is stored is never changed.
+INSERT OR IGNORE INTO revision (resource, number, document, stamp, at) VALUES (?, ?, ?, ?, ?)
 
 -- name: prune_revisions
 -- Delete old revisions.
