@@ -25,7 +25,9 @@ Lists = Literal["sorted", "ordered"]
 """sorted: a list is a bag, its order means nothing (the seed's rule). ordered: the order is part of the value."""
 
 UINT64_MAX = 2**64 - 1
-MAX_LEVELS: Final = 200  # of the recursive writer, which orjson would refuse from 254 on; compiled code has no such guard
+MAX_LEVELS: Final = (
+    200  # of the recursive writer, which orjson would refuse from 254 on; compiled code has no such guard
+)
 
 _PLAIN = frozenset({str, int, bool, type(None)})
 _GO_ESCAPES = (
@@ -353,7 +355,7 @@ class _Writer:
         self.containers.append(id(value))
         self.on_path.add(id(value))
 
-    def check_keys(self, value: dict[str, Json]) -> None:
+    def check_keys(self, value: dict[Json, Json]) -> None:
         for key in value:
             if type(key) is not str:
                 self.refuse(f"object keys must be str, not {type(key).__name__}")
