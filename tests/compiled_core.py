@@ -10,12 +10,13 @@ import os
 import struct
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
 from holdfast.compare import canonical, diff, profiles
+from holdfast.compare.go_json import Numbers
 from holdfast.errors import UnhashableError
 from holdfast.model.json import Json
 
@@ -47,7 +48,7 @@ def answer(request: tuple[str, Json]) -> Json:
         return ("failed", type(error).__name__)
 
 
-def _write(value: Json, numbers: canonical.Numbers, lists: canonical.Lists) -> Json:
+def _write(value: Json, numbers: Numbers, lists: canonical.Lists) -> Json:
     return canonical.canonical_bytes(value, numbers, lists)
 
 
@@ -76,7 +77,7 @@ def _location() -> str:
     return str(canonical.__file__)
 
 
-WORK = {"write": _write, "nest": _nest, "findings": _findings, "location": _location}
+WORK: dict[str, Callable[..., Json]] = {"write": _write, "nest": _nest, "findings": _findings, "location": _location}
 
 
 class Compiled:

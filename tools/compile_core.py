@@ -137,7 +137,7 @@ class CompiledWheel(BuildHookInterface[Any]):
     """Adds the compiled modules to a wheel where HOLDFAST_COMPILE=1 asks for it."""
 
     def dependencies(self) -> list[str]:
-        """Return what building needs besides hatchling."""
+        """Return the packages that building needs."""
         return list(TOOLS) if self._is_wanted() else []
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:

@@ -7,15 +7,17 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
-
 from tools import compile_core
+
+from holdfast.model.json import Json
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 class CompiledSide:
@@ -58,14 +60,17 @@ def main() -> None:
     if not build.is_compiled():
         raise SystemExit("this process does not run the compiled modules")
     documents, comparisons = inputs.documents(), bench_diff.variants()
-    hashes = {"sorted": canonical.canonical_spec_hash, "ordered": hash_schemes.ORDERED.digest}
+    hashes: dict[str, Callable[[Json], str]] = {
+        "sorted": canonical.canonical_spec_hash,
+        "ordered": hash_schemes.ORDERED.digest,
+    }
     for line in sys.stdin:
         work, arguments, count = json.loads(line)
         if work == "diff":
             seconds = harness.timed(comparisons[arguments[0]], count)
         else:
             document, digest = documents[arguments[0]], hashes[arguments[1]]
-            seconds = harness.timed(lambda document=document, digest=digest: digest(document), count)
+            seconds = harness.timed(partial(digest, document), count)
         print(seconds, flush=True)
 
 

@@ -25,9 +25,7 @@ Lists = Literal["sorted", "ordered"]
 """sorted: a list is a bag, its order means nothing (the seed's rule). ordered: the order is part of the value."""
 
 UINT64_MAX = 2**64 - 1
-MAX_LEVELS: Final = (
-    200  # of the recursive writer, which orjson would refuse from 254 on; compiled code has no such guard
-)
+MAX_LEVELS: Final = 200  # of the recursive writer: orjson refuses 255, and compiled code has no recursion limit
 
 _PLAIN = frozenset({str, int, bool, type(None)})
 _GO_ESCAPES = (

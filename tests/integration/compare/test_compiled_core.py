@@ -105,7 +105,7 @@ def test_the_tests_of_the_comparison_pass_on_the_compiled_build(package):
     assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-3000:]
 
 
-@pytest.mark.parametrize(("value", "is_pure"), [("", True), ("0", True), ("1", False)])
+@pytest.mark.parametrize("value, is_pure", [("", True), ("0", True), ("1", False)])
 def test_a_wheel_is_compiled_only_where_asked(tmp_path, value, is_pure):
     environment = {**os.environ, compile_core.VARIABLE: value}
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
