@@ -31,12 +31,14 @@ from holdfast.policy.dependency_graph import Graph
 from holdfast.providers import registry
 from holdfast.providers.protocol import Connection
 from holdfast.reconcile import unchecked
-from holdfast.reconcile.check import Checker, check_resources
+from holdfast.reconcile.check import Checker
 from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.connections import Connections, WritableConnections
+from holdfast.reconcile.fleet_check import check_resources
 from holdfast.reconcile.known_secrets import KnownSecrets
 from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.reconcile.rate_limit import RateLimits
+from holdfast.reconcile.report import Sink, keep_all
 from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
 from holdfast.schema.document import raise_all
 from holdfast.store import audit_head_file, fingerprint_key
@@ -131,13 +133,18 @@ class Project:
         """Compare declared and live state of the selected resources; write nothing to live state."""
         return CheckReport(await self.run_check())
 
-    async def run_check(self, progress: Progress | None = None, *, record: bool = True) -> RunReport:
-        """Run a check that shows its progress. Without `record` nothing is written to the store."""
+    async def run_check(
+        self, progress: Progress | None = None, *, record: bool = True, sink: Sink = keep_all
+    ) -> RunReport:
+        """Run a check that shows its progress. Without `record` nothing is written to the store.
+
+        `sink` receives each result as soon as it is final, and returns True if the report keeps it.
+        """
         async with self.connections() as connections:
             project = await self._with_scanned_templates(connections)
             resolver, checker = project.resolver(connections), project.checker(connections)
             report = await check_resources(
-                resolver, checker, project.selected, progress, record=record, attribute=record
+                resolver, checker, project.selected, progress, record=record, attribute=record, sink=sink
             )
         report.groups = list(project.selected_groups())
         report.undeclared = list(self.undeclared)
@@ -145,11 +152,12 @@ class Project:
             await self._record_undeclared()
         return report
 
-    async def plan(self, progress: Progress | None = None) -> Plan:
+    async def plan(self, progress: Progress | None = None, sink: Sink = keep_all) -> Plan:
         """Check the selected resources and return the writes that an apply would make."""
         from holdfast.app import plan
 
-        return plan.Plan.of(await replace(self, retries=True).run_check(progress), self.options)
+        entries = plan.Entries(sink)
+        return plan.Plan.of(await replace(self, retries=True).run_check(progress, sink=entries), self.options)
 
     async def apply(self, plan: Plan | None = None) -> ApplyReport:
         """Write the selected declarations to live state, within the limits of the project.
@@ -171,7 +179,9 @@ class Project:
         stop = stop if stop is not None else asyncio.Event()
         project = replace(self, retries=True)
         if plan is not None:
-            plan.require_current(await project.run_check(record=False))
+            from holdfast.app.plan import Entries
+
+            plan.require_current(await project.run_check(record=False, sink=Entries(lambda _result: False)))
             arguments["only"] = plan.allows
         async with project.writable_connections() as connections:
             if not project.templates:

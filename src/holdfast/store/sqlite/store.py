@@ -225,6 +225,15 @@ class SqliteStore:
                     for row in page:
                         yield rows.state_of(row)
 
+    async def listed_digests(self, addresses: Sequence[Address]) -> dict[str, bytes | str | None]:
+        """Return the packed raw digest of each resource by its provider id; None if a list alone cannot settle it."""
+
+        def read() -> dict[str, bytes | str | None]:
+            numbers = list(self._names.find_all(map(text_of, addresses)).values())
+            return dict(self._select_listed("listed_digests", numbers))
+
+        return await self._run(read)
+
     async def find_unchanged(
         self, connection: str, kind: str, listed: Sequence[tuple[str, str]]
     ) -> list[UnchangedResource]:

@@ -102,6 +102,16 @@ SELECT * FROM state WHERE id IN (?*)
 -- The next resources of a family, in order.
 SELECT * FROM state WHERE family = ? AND local > ? ORDER BY local LIMIT ?
 
+-- name: listed_digests
+-- What a list is compared with: the digests of these resources, none for those that a list alone cannot settle.
+SELECT provider_id,
+  CASE
+    WHEN status = 1 AND (applied = x'' OR applied IS desired) AND requested IS handled AND terminal IS NULL
+    THEN raw_digest
+  END
+FROM detail CROSS JOIN resource ON resource.id = detail.id
+WHERE detail.id IN (?*) AND provider_id IS NOT NULL
+
 -- name: unchanged
 -- The idle resources of a family among these ids: in sync (1), scheduled, as applied, without an open request.
 SELECT local, provider_id, raw_digest, resync_seconds
