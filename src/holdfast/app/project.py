@@ -46,13 +46,14 @@ from holdfast.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
     from holdfast.app.plan import Plan
+    from holdfast.policy.waivers import Waiver
     from holdfast.reconcile.apply import Applier, Progress
     from holdfast.reconcile.report import RunReport
     from holdfast.reconcile.undo import CorrectionUndo, Undone
     from holdfast.rollouts.core.template_groups import TemplateGroup
     from holdfast.rollouts.core.templates import Template
     from holdfast.store.protocol import Store
-    from holdfast.store.state import ResourceState
+    from holdfast.store.state import Digest, ResourceState
 
 
 @dataclass(frozen=True, slots=True)
@@ -426,16 +427,28 @@ def require_same_local(manifests: loader.Manifests, folder: Path) -> None:
         raise InputError(message)
 
 
-async def known_documents(project: Project) -> dict[Address, list[Any]]:
-    """Return the declared and the last observed document of every resource."""
-    documents: dict[Address, list[Any]] = {
-        address: [dict(declaration.desired)] for address, declaration in project.resources.declarations.items()
-    }
-    observed = {
-        state.address: state.observed.document async for state in project.store.all_states() if state.observed.document
-    }
+async def known_documents(project: Project, waived: Sequence[Waiver]) -> dict[Address, list[Any]]:
+    """Return every resource, with its declared and last observed documents if a waiver covers it."""
+    declared = project.resources.declarations
+    documents: dict[Address, list[Any]] = {}
+
+    def is_covered(address: Address) -> bool:
+        return any(waiver.covers_resource(address) for waiver in waived)
+
+    for address in declared:
+        documents[address] = [dict(declared[address].desired)] if is_covered(address) else []
+    observed: dict[Address, Digest] = {}
+    async for state in project.store.all_states():
+        if state.observed.document:
+            documents.setdefault(state.address, [])
+            if is_covered(state.address):
+                observed[state.address] = state.observed.document
     stored = await project.store.documents(sorted(set(observed.values())))
     for address, digest in observed.items():
         if digest in stored:
-            documents.setdefault(address, []).append(stored[digest])
-    return documents
+            documents[address].append(stored[digest])
+    return {
+        address: found
+        for address, found in documents.items()
+        if found or address in declared or not is_covered(address)
+    }

@@ -82,6 +82,12 @@ class StateStore(TransactionStore, Protocol):
         A list can settle a resource that is in sync, with an applied declaration and without an open request.
         """
 
+    async def declaring_files(self, without: Status) -> dict[str, float]:
+        """Return the files that declared resources, each with the earliest last check of its resources.
+
+        Resources whose last verdict has the status `without` do not count.
+        """
+
     async def find_unchanged(
         self, connection: str, kind: str, listed: Sequence[tuple[str, str]]
     ) -> list[UnchangedResource]:
@@ -206,6 +212,9 @@ class AuditLog(Protocol):
         self, *, subject: str | None = None, type_prefix: str | None = None, since: float | None = None
     ) -> AsyncIterator[ChainedEvent]:
         """Iterate over the audit trail in order."""
+
+    def latest_events(self, subject: str | None = None) -> AsyncIterator[ChainedEvent]:
+        """Iterate over the audit trail from its end."""
 
     async def head(self) -> AuditHead:
         """Return the end of the audit trail."""
