@@ -447,8 +447,4 @@ async def known_documents(project: Project, waived: Sequence[Waiver]) -> dict[Ad
     for address, digest in observed.items():
         if digest in stored:
             documents[address].append(stored[digest])
-    return {
-        address: found
-        for address, found in documents.items()
-        if found or address in declared or not is_covered(address)
-    }
+    return documents
