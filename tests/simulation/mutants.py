@@ -133,7 +133,11 @@ def _removed_is_fresh() -> list[Patch]:
     async def nobody(*_: Any) -> set[Address]:
         return set()
 
-    return [(undeclared, "is_missed", lambda *_: False), (undeclared, "edited_away", nobody)]
+    return [
+        (undeclared, "is_missed", lambda *_: False),
+        (undeclared, "edited_away", nobody),
+        (undeclared, "in_whole_store", nobody),
+    ]
 
 
 def _whole_states() -> list[Patch]:

@@ -71,7 +71,7 @@ class Project:
     templates: tuple[Template, ...] = ()
     manual: tuple[Declaration, ...] = ()  # declared without the children of templates
     groups: tuple[TemplateGroup, ...] = ()  # templates with their children, as an apply would record them
-    known: tuple[Address, ...] = ()  # of the store: references may name them
+    known: tuple[Address, ...] = ()  # of the store, and not declared: references may name them
     undeclared: tuple[ResourceState, ...] = ()  # of the store, and no longer in the manifests that were read
     opened_connections: frozenset[str] = frozenset()  # none: those of the declarations
     retries: bool = False  # a person asks: resources that stopped an earlier run are tried again
@@ -354,14 +354,15 @@ async def _declared(project: Project, manifests: loader.Manifests, files: Sequen
     connections = manifests.project.connections
     raise_all(provider_validation.mistakes(manifests.declarations, connections, registry.get))
     known: list[Address] = []
-    missed: list[ResourceState] = []
+    missed: list[Address] = []
     if files:
         declared = {declaration.address for declaration in manifests.declarations}
         reach = undeclared.reach_of(files, project.config, path)
-        async for state in project.store.all_states():
-            known.append(state.address)
-            if undeclared.is_missed(state, declared, groups, reach):
-                missed.append(state)
+        async for address, source in project.store.sources():
+            if address not in declared:
+                known.append(address)
+                if undeclared.is_missed(address, source, declared, groups, reach):
+                    missed.append(address)
     resources = resources_of(manifests, known, project.options)
     return replace(
         project,
@@ -372,7 +373,7 @@ async def _declared(project: Project, manifests: loader.Manifests, files: Sequen
         manual=manual,
         groups=groups,
         known=tuple(known),
-        undeclared=tuple(missed),
+        undeclared=tuple((await project.store.states(missed)).values()) if missed else (),
     )
 
 

@@ -65,12 +65,12 @@ def _bases(project: Project, store: Path) -> list[Path]:
 
 
 def is_missed(
-    state: ResourceState, declared: Collection[Address], groups: Iterable[TemplateGroup], reach: Reach
+    address: Address, source: str | None, declared: Collection[Address], groups: Iterable[TemplateGroup], reach: Reach
 ) -> bool:
     """Return True if a resource is no longer declared; children of templates come and go with these."""
-    if state.address in declared or not reach.covers(state.declared.source):
+    if address in declared or not reach.covers(source):
         return False
-    return not any(state.address in group.children for group in groups)
+    return not any(address in group.children for group in groups)
 
 
 async def in_store(project: OpenProject, states: Sequence[ResourceState]) -> set[Address]:

@@ -219,7 +219,9 @@ class Checker:
         listed = await self._looker.lists(prepared, fresh=fresh) if len(prepared) >= LIST_FROM else {}
         overrides = self.overrides()
         for start in range(0, len(prepared), BATCH):
-            done = await self.check_batch(prepared[start : start + BATCH], listed, overrides, fresh=fresh)
+            batch = prepared[start : start + BATCH]
+            is_known = [not fresh and evaluate.is_unchanged(item, item.state) for item in batch]
+            done = await self.check_batch(batch, listed, overrides, is_known)
             if progress is not None:
                 for checked in done:
                     progress(checked)
@@ -229,17 +231,21 @@ class Checker:
     async def check_alone(self, prepared: Sequence[ResolvedResource], overrides: OverridesOnce) -> list[CheckResult]:
         """Check one batch that is the whole run, with list calls of its own."""
         listed = await self._looker.lists(prepared, fresh=False) if len(prepared) >= LIST_FROM else {}
-        return await self.check_batch(prepared, listed, overrides)
+        is_known = [evaluate.is_unchanged(item, item.state) for item in prepared]
+        return await self.check_batch(prepared, listed, overrides, is_known)
 
     def overrides(self) -> OverridesOnce:
         """Return the decisions of people for a run of several batches."""
         return OverridesOnce(self._governor.overrides)
 
     async def check_batch(
-        self, batch: Sequence[ResolvedResource], listed: Lists, overrides: OverridesOnce, *, fresh: bool = False
+        self,
+        batch: Sequence[ResolvedResource],
+        listed: Lists,
+        overrides: OverridesOnce,
+        is_known: Sequence[bool],
     ) -> list[CheckResult]:
-        """Check one batch, before the limits of the fleet apply. Nothing is recorded."""
-        is_known = [not fresh and evaluate.is_unchanged(item, item.state) for item in batch]
+        """Check one batch, before the limits apply; `is_known`: the last verdict holds if the live state is the same."""
         readings = await self._looker.read_all(batch, listed, is_known)
         if not all(isinstance(reading, Unchanged) for reading in readings):
             await overrides.get()

@@ -64,10 +64,16 @@ class FleetCheck:
         for start in range(0, len(wanted), BATCH):
             part = wanted[start : start + BATCH]
             ready, waiting = await self._prepared(part)
-            is_edited = [_is_edited(item, lists) for item in ready]
+            is_known = [evaluate.is_unchanged(item, item.state) for item in ready]
+            is_edited = [
+                not same and _is_listed_unchanged(item, lists) for item, same in zip(ready, is_known, strict=True)
+            ]
             edited += [item.declaration.address for item, later in zip(ready, is_edited, strict=True) if later]
-            ready = [item for item, later in zip(ready, is_edited, strict=True) if not later]
-            yield Batch(await self._settled(await self.checker.check_batch(ready, lists, overrides)), waiting, part)
+            if any(is_edited):
+                is_known = [same for same, later in zip(is_known, is_edited, strict=True) if not later]
+                ready = [item for item, later in zip(ready, is_edited, strict=True) if not later]
+            checks = await self.checker.check_batch(ready, lists, overrides, is_known)
+            yield Batch(await self._settled(checks), waiting, part)
             if len(edited) >= RELISTED:
                 async for batch in self._relisted(edited):
                     yield batch
@@ -83,7 +89,8 @@ class FleetCheck:
         lists = await self._list(edited, is_any_needed=True)
         for start in range(0, len(edited), BATCH):
             ready, waiting = await self._prepared(edited[start : start + BATCH])
-            checks = await self.checker.check_batch(ready, lists, self._overrides)
+            is_known = [evaluate.is_unchanged(item, item.state) for item in ready]
+            checks = await self.checker.check_batch(ready, lists, self._overrides, is_known)
             yield Batch(await self._settled(checks), waiting, ())
 
     async def _prepared(self, addresses: Sequence[Address]) -> tuple[list[ResolvedResource], list[Blocked]]:
@@ -174,12 +181,10 @@ async def check_resources(  # noqa: PLR0913 - every caller sets few of them
     return report
 
 
-def _is_edited(item: ResolvedResource, lists: Lists) -> bool:
-    """Return True if the list kept no bytes of a resource that must be compared, because it was edited."""
+def _is_listed_unchanged(item: ResolvedResource, lists: Lists) -> bool:
+    """Return True if the live document is the last one by its digest, so that the list kept no bytes of it."""
     address, state = item.declaration.address, item.state
     if state is None or state.observed.provider_id is None:
         return False
     listing = lists.get((address.connection, address.kind))
-    if not isinstance(listing, Listing) or not listing.has_unchanged(state.observed.provider_id):
-        return False
-    return not evaluate.is_unchanged(item, state)
+    return isinstance(listing, Listing) and listing.has_unchanged(state.observed.provider_id)

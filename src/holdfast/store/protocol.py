@@ -82,6 +82,9 @@ class StateStore(TransactionStore, Protocol):
         A list can settle a resource that is in sync, with an applied declaration and without an open request.
         """
 
+    def sources(self) -> AsyncIterator[tuple[Address, str | None]]:
+        """Iterate over all resources in address order, each with the place where it was last declared."""
+
     async def declaring_files(self, without: Status) -> dict[str, float]:
         """Return the files that declared resources, each with the earliest last check of its resources.
 

@@ -229,6 +229,13 @@ class SqliteStore:
         """Return the packed raw digest of each resource by its provider id; None if a list alone cannot settle it."""
         return await self._run(partial(list_reads.listed_digests, self._connection, self._names, addresses))
 
+    async def sources(self) -> AsyncIterator[tuple[Address, str | None]]:
+        """Iterate over all resources by connection, kind, namespace and name, each with where it was declared."""
+        for family, connection, kind in await self._run(lambda: self._select("families")):
+            async for page in self._pages("sources_page", family, of_local=0):
+                for local, source in page:
+                    yield address_of(connection, kind, local), source
+
     async def declaring_files(self, without: Status) -> dict[str, float]:
         """Return the files that declared resources, each with the earliest last check of its resources."""
         return await self._run(partial(list_reads.declaring_files, self._connection, without))

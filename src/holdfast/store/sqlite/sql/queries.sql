@@ -102,6 +102,11 @@ SELECT * FROM state WHERE id IN (?*)
 -- The next resources of a family, in order.
 SELECT * FROM state WHERE family = ? AND local > ? ORDER BY local LIMIT ?
 
+-- name: sources_page
+-- The next resources of a family, in order, and where they were declared.
+SELECT local, source FROM name CROSS JOIN detail ON detail.id = name.id
+WHERE family = ? AND local > ? ORDER BY local LIMIT ?
+
 -- name: listed_digests
 -- What a list is compared with: the digests of these resources, none for those that a list alone cannot settle.
 SELECT provider_id,
