@@ -245,7 +245,7 @@ class Checker:
         overrides: OverridesOnce,
         is_known: Sequence[bool],
     ) -> list[CheckResult]:
-        """Check one batch, before the limits apply; `is_known`: the last verdict holds if the live state is the same."""
+        """Check one batch before the limits apply; `is_known`: the last verdict holds if live state is the same."""
         readings = await self._looker.read_all(batch, listed, is_known)
         if not all(isinstance(reading, Unchanged) for reading in readings):
             await overrides.get()
