@@ -121,7 +121,8 @@ class Observer:
             # Not in the list, or in it twice: gone, or the list was wrong. Only an answer about the thing counts.
             return await self.read(item, None)
         if isinstance(entry, Unchanged):
-            return entry if is_known else await self.read(item, None)
+            is_same = is_known and entry.raw_digest == state.observed.raw_digest  # two declarations may name one id
+            return entry if is_same else await self.read(item, None)
         return await self.parsed(item, entry)
 
     async def parsed(self, item: ResolvedResource, entry: Listed) -> ReadResult | Unchanged:
