@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
 from holdfast.cli import console, json_stream, terminal_escape
 from holdfast.cli.json_stream import JsonList
 
-ENTRIES = {"b": {"x": [1, {"y": "\u001b[31m"}], "empty": []}, "a": {"text": "two\nlines", "none": None}, "c": {}}
+ENTRIES: dict[str, dict[str, Any]] = {
+    "b": {"x": [1, {"y": "\u001b[31m"}], "empty": []},
+    "a": {"text": "two\nlines", "none": None},
+    "c": {},
+}
 
 
 async def each(values):

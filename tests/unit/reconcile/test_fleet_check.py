@@ -113,8 +113,8 @@ def test_a_stopped_apply_names_every_resource_that_it_did_not_reach(batch):
 
     async def stopped():
         async with bench.world() as world:
-            applier = bench.applier(world, fleet(), progress=lambda _step: applier.stop.set())
-            return await applier.apply()
+            stop = asyncio.Event()
+            return await bench.applier(world, fleet(), stop=stop, progress=lambda _step: stop.set()).apply()
 
     report = run(stopped())
     reached = {one.checked.address for one in report.acted}
