@@ -8,6 +8,7 @@ reads back what came of it, and records its hash. Run by `make bench`.
 from __future__ import annotations
 
 import asyncio
+import gc
 import hashlib
 import json
 import random
@@ -28,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import holdfast
 from holdfast.app.report import ApplyReport
-from holdfast.cli.run import tune_collector
+from holdfast.cli.run import GARBAGE
 from holdfast.model.address import Address
 from tests.benchmarks import harness
 
@@ -230,7 +231,7 @@ async def engine(folder: Path, count: int) -> dict[str, float]:
 def run(count: int) -> list[dict[str, object]]:
     """Measure; one row a verb."""
     random.seed(1)
-    tune_collector()
+    gc.set_threshold(*GARBAGE)
     with tempfile.TemporaryDirectory() as place:
         folders = [Path(place, name) for name in ("before", "infra", "after")]
         for folder in folders:

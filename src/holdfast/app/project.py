@@ -414,8 +414,11 @@ async def _cataloged(project: Project, catalog: Catalog, files: Sequence[str]) -
     if candidates:
         reach = undeclared.reach_of(files, project.config, path)
         states = await project.store.states(candidates)
-        missed = [states[address] for address in candidates if address in states]
-        missed = [state for state in missed if undeclared.is_missed(state, (), (), reach)]
+        missed = [
+            states[address]
+            for address in candidates
+            if address in states and undeclared.is_missed(address, states[address].declared.source, (), (), reach)
+        ]
     resources = governed(catalog.declarations, catalog.graph, manifests, project.options)
     return replace(
         project,

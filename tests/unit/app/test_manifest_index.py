@@ -430,7 +430,7 @@ def _due(folder: Folder, names: tuple[str, ...], *, index: bool) -> object:
             source = FileSource(("infra",), project.config, store if index else None)
             found = source.read_declaring(states)
             places = {each.address: (each.location, dict(each.places)) for each in found.declarations}
-            return replace(found, project=None, passed_over=()), places
+            return replace(found, project=project.config, passed_over=()), places
 
     with contextlib.chdir(folder.root):
         return asyncio.run(read())
