@@ -27,7 +27,7 @@ import orjson
 # Run as a script, Python would look for siblings in this folder only.
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from holdfast.cli.run import GARBAGE
+from holdfast.cli import GARBAGE
 from holdfast.compare import canonical, comparators
 from holdfast.manifests.secrets import Resolver
 from holdfast.model.address import Address

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -20,7 +19,6 @@ from holdfast.cli import stdout, terminal_escape
 from holdfast.cli.options import options_of
 from holdfast.reconcile.known_secrets import KnownSecrets
 
-GARBAGE: Final = (100_000, 50, 100)  # a run makes many objects and few cycles, and a full collection walks them all
 GRACE_SECONDS: Final = 30.0  # for in-flight writes, after the first interrupt
 
 
@@ -38,7 +36,6 @@ async def open_project(
 
 def run(main: Callable[[asyncio.Event], Awaitable[int]]) -> int:
     """Run a command. The first interrupt lets it finish in-flight writes, the second stops it at once."""
-    gc.set_threshold(*GARBAGE)
     try:
         import uvloop
     except ImportError:

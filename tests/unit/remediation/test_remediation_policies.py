@@ -140,7 +140,10 @@ def test_a_freeze_holds_back_an_undo_until_it_is_over():
     run(ward.correct())
     opens = ward.clock.now() + 86_400.0
     freeze = Window(Mode.FREEZE, start=ward.clock.now() - 1.0, end=opens, reason="holidays")
-    calm, ward.rules = ward.rules, replace(ward.rules, corrections=CorrectionRules(mass_drift=None, windows=(freeze,)))
+    calm, ward.rules = (
+        ward.rules,
+        replace(ward.rules, given_corrections=CorrectionRules(mass_drift=None, windows=(freeze,))),
+    )
     for _ in range(12):
         run(ward.look())
         if ward.clock.now() >= opens or run(ward.all())[-1].undo_attempts.note:

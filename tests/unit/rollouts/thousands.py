@@ -22,7 +22,7 @@ from pathlib import Path
 
 import orjson
 
-from holdfast.cli.run import GARBAGE
+from holdfast.cli import GARBAGE
 from holdfast.model.write_result import WriteError, WriteFailure
 from holdfast.policy.budgets import Percent
 from holdfast.rollouts import serialization
