@@ -44,7 +44,7 @@ DISCOVERY: Json = {
 
 def thing(number: int) -> Json:
     """Return an object of 4 KB."""
-    meta = {"name": f"thing-{number % OBJECTS}", "namespace": "default", "uid": f"uid-{number % OBJECTS}"}
+    meta: Json = {"name": f"thing-{number % OBJECTS}", "namespace": "default", "uid": f"uid-{number % OBJECTS}"}
     meta |= {"resourceVersion": str(number + 2), "generation": 1}
     spec = inputs.deployment(2, containers=2, variables=3, mounts=2)
     return {"apiVersion": f"{GROUP}/v1", "kind": "Thing", "metadata": meta, "spec": spec}
