@@ -148,12 +148,13 @@ class EntryCodec:
         return row._replace(seal=self._seal_of(row, path))
 
     def _seal_of(self, row: EntryRow, path: str) -> bytes:
-        return self.seal(_dumps((*row[:6], path)))
+        address, name, identity, has_secrets, head, links, _ = row
+        return self.seal(_dumps((address, name, identity, int(has_secrets), head, links, path)))
 
     def entry(self, found: FoundEntry) -> DeclarationEntry:
         """Return the entry of a row; raise DamagedEntry if it is not as it was written."""
         row = found.row
-        if self._seal_of(row._replace(has_secrets=bool(row.has_secrets)), found.path) != row.seal:
+        if self._seal_of(row, found.path) != row.seal:
             raise DamagedEntry(row.address)
         return DeclarationEntry(
             Address.parse(row.address),
