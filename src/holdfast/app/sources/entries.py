@@ -22,6 +22,7 @@ from holdfast.store import blobs
 from holdfast.store.manifest_index import EntryRow, FoundEntry
 
 SEAL_BYTES: Final = 16
+PACK_AT: Final = 1024  # bytes of a document; a shorter one is read in less time than it takes to unpack it
 
 
 class Part(msgspec.Struct, array_like=True, frozen=True):
@@ -174,7 +175,7 @@ class EntryCodec:
         except (TypeError, orjson.JSONEncodeError, UnhashableError, UnicodeError):
             return None
         address = str(declaration.address)
-        return address, digest, self.seal(_dumps((address, digest, written))) + blobs.pack(written)
+        return address, digest, self.seal(_dumps((address, digest, written))) + blobs.pack(written, PACK_AT)
 
     def desired(self, entry: DeclarationEntry) -> dict[str, Json] | None:
         """Return the document in the body of an entry; None if there is none, or a damaged one."""
