@@ -34,16 +34,23 @@ def examine(
 ) -> Iterator[tuple[Declaration, list[InputError], tuple[str, str] | None]]:
     """Yield declarations, each with the mistakes that its provider sees and with the live thing that it means."""
     ways = {name: _connection(spec) for name, spec in connections.items()}
+    providers: dict[str, tuple[SupportsValidation | None, SupportsIdentity | None]] = {}
     for declaration in declarations:
         way = ways.get(declaration.address.connection)
         if way is None:
             yield declaration, [], None
             continue
-        provider = provider_of(way.provider)
-        wrong: list[InputError] = []
-        if isinstance(provider, SupportsValidation):
-            wrong = [_located(error, declaration) for error in provider.validate(declaration)]
-        identity = _identity(provider, way, declaration)
+        if way.provider not in providers:  # asking what a provider supports takes longer than asking it
+            provider = provider_of(way.provider)
+            validating = provider if isinstance(provider, SupportsValidation) else None
+            providers[way.provider] = validating, provider if isinstance(provider, SupportsIdentity) else None
+        validating, identifying = providers[way.provider]
+        wrong = (
+            [_located(error, declaration) for error in validating.validate(declaration)]
+            if validating is not None
+            else []
+        )
+        identity = _identity(identifying, way, declaration)
         yield declaration, wrong, None if identity is None else (way.provider, identity)
 
 
@@ -56,9 +63,9 @@ def _place(declaration: Declaration) -> tuple[str, int, str]:
     return where.file or "", where.line or 0, str(declaration.address)
 
 
-def _identity(provider: Provider, way: Connection, declaration: Declaration) -> str | None:
+def _identity(provider: SupportsIdentity | None, way: Connection, declaration: Declaration) -> str | None:
     """Return what tells the live thing from others: what the provider says, else the id it is imported by."""
-    if isinstance(provider, SupportsIdentity):
+    if provider is not None:
         return provider.identity(way, declaration)
     wanted = declaration.import_from
     if wanted is None or wanted.id is None or "${" in wanted.id:

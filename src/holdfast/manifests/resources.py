@@ -8,7 +8,7 @@ from dataclasses import field
 from functools import lru_cache
 from typing import Any, Final
 
-from holdfast.compare import paths
+from holdfast.compare import paths, quick_scan
 from holdfast.errors import InputError, Location
 from holdfast.manifests import project, secrets
 from holdfast.manifests.project import ConnectionSpec
@@ -220,6 +220,8 @@ def check_kind(kind: str | None, at: Place, provider: str, around: Surroundings)
 
 def check_secrets(desired: Json, at: Place, connection: ConnectionSpec | None) -> None:
     """Note references to secrets that are malformed, or that name a secret which the connection does not have."""
+    if not quick_scan.may_mention(desired, secrets.SECRET_REF):
+        return
     for pointer, reference in secrets.find(desired):
         if isinstance(reference, secrets.FromConnection) and connection and reference.key not in connection.secrets:
             hint = did_you_mean.hint(reference.key, connection.secrets)

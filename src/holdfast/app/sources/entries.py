@@ -22,6 +22,7 @@ from holdfast.store import blobs
 from holdfast.store.manifest_index import EntryRow, FoundEntry
 
 SEAL_BYTES: Final = 16
+PACK_AT: Final = 1024  # bytes of a document; a shorter one is read in less time than it takes to unpack it
 
 
 class Part(msgspec.Struct, array_like=True, frozen=True):
@@ -148,12 +149,13 @@ class EntryCodec:
         return row._replace(seal=self._seal_of(row, path))
 
     def _seal_of(self, row: EntryRow, path: str) -> bytes:
-        return self.seal(_dumps((*row[:6], path)))
+        address, name, identity, has_secrets, head, links, _ = row
+        return self.seal(_dumps((address, name, identity, int(has_secrets), head, links, path)))
 
     def entry(self, found: FoundEntry) -> DeclarationEntry:
         """Return the entry of a row; raise DamagedEntry if it is not as it was written."""
         row = found.row
-        if self._seal_of(row._replace(has_secrets=bool(row.has_secrets)), found.path) != row.seal:
+        if self._seal_of(row, found.path) != row.seal:
             raise DamagedEntry(row.address)
         return DeclarationEntry(
             Address.parse(row.address),
@@ -173,7 +175,7 @@ class EntryCodec:
         except (TypeError, orjson.JSONEncodeError, UnhashableError, UnicodeError):
             return None
         address = str(declaration.address)
-        return address, digest, self.seal(_dumps((address, digest, written))) + blobs.pack(written)
+        return address, digest, self.seal(_dumps((address, digest, written))) + blobs.pack(written, PACK_AT)
 
     def desired(self, entry: DeclarationEntry) -> dict[str, Json] | None:
         """Return the document in the body of an entry; None if there is none, or a damaged one."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from holdfast.app.sources.entries import EntryCodec, Part
 from holdfast.errors import InputError, Location
@@ -12,7 +13,10 @@ from holdfast.manifests.loader import Origin
 from holdfast.schema.document import Document
 
 # Directives, marks of encodings, and line breaks other than \n, which YAML counts and we would have to count too.
-_UNUSUAL = re.compile(rb"[\r\0]|\xc2\x85|\xe2\x80[\xa8\xa9]|^%|\xef\xbb\xbf|\xff\xfe|\xfe\xff", re.MULTILINE)
+_UNUSUAL: Final = (
+    *(b"\r", b"\0", b"\xc2\x85", b"\xe2\x80\xa8", b"\xe2\x80\xa9"),
+    *(b"\n%", b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"),
+)
 _LINE_BREAK = re.compile(rb"\n")
 
 
@@ -21,7 +25,7 @@ def locator(data: bytes, begins: Sequence[int | None], codec: EntryCodec, *, is_
 
     The part of a JSON file, and of unusual YAML, is the whole file.
     """
-    if is_json or None in begins or _UNUSUAL.search(data):
+    if is_json or None in begins or data.startswith(b"%") or any(mark in data for mark in _UNUSUAL):
         whole = codec.seal(data)
         return lambda origin: Part(0, len(data), 1, origin.position, is_json, whole)
     lines = sorted({line for line in begins if line is not None})

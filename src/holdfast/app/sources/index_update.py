@@ -108,13 +108,14 @@ class IndexUpdate:
                 self._touched.append((row.id, status, began))
                 return
             reading = loader.read_file(source, text.data, self.around)
-            entries = self._entries(source, text.data, reading)
+            is_json = loader.is_json(source.name, text.data)
+            part_of = file_parts.locator(text.data, reading.begins, self.codec, is_json=is_json)
+            entries = self._entries(source, reading, part_of)
         except (HoldfastError, ValueError, TypeError, OverflowError) as error:
             raise NotIndexed from error
         how = _PASSED if reading.is_passed_over else _FOUND if reading.has_foreign else _ANY
         if source.was_named and not file_discovery.may_be_manifest(text.data):
             how = _NAMED
-        part_of = self._locator(source, text.data, reading)
         others = self.codec.parts([part_of(origin) for origin in reading.others]) if reading.others else b""
         form = f"{how}:{_suffix(source.name)}"
         new = ManifestRow(0, source.key, status, digest, self.version, began, form, len(entries), others)
@@ -122,14 +123,9 @@ class IndexUpdate:
         if sum(len(rows) for _, _, rows in self._pending) >= WRITTEN_TOGETHER or len(self._pending) >= WRITTEN_TOGETHER:
             self._flush()
 
-    def _locator(self, source: Source, data: bytes, reading: FileReading) -> Callable[[Origin], Part]:
-        is_json = loader.is_json(source.name, data)
-        return file_parts.locator(data, reading.begins, self.codec, is_json=is_json)
-
-    def _entries(self, source: Source, data: bytes, reading: FileReading) -> list[EntryRow]:
+    def _entries(self, source: Source, reading: FileReading, part_of: Callable[[Origin], Part]) -> list[EntryRow]:
         if reading.errors:
             raise NotIndexed
-        part_of = self._locator(source, data, reading)
         rows: dict[str, EntryRow] = {}
         plain = [declaration for declaration, _ in reading.plain]
         examined = provider_validation.examine(plain, self.project.connections, registry.get)
