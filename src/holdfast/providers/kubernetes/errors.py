@@ -1,0 +1,164 @@
+"""Error answers of an API server: the Status object, and its ReadError or WriteError. Pure.
+
+Messages are our own words with the field, reason and causes of the Status. Values that were sent are masked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+
+from holdfast.model.json import Json
+from holdfast.model.read_result import ReadError, ReadFailure
+from holdfast.model.write_result import WriteError, WriteFailure
+from holdfast.providers.http import error_excerpt, status_mapping
+from holdfast.providers.http.client import Answer, Lost
+
+_LONGEST: Final = 400  # characters of a message to show
+_SCHEMA: Final = ("failed to create typed patch object", "failed to convert", "unable to decode", ".spec", "json: cannot")
+_WEBHOOK_DOWN: Final = "failed calling webhook"
+_WEBHOOK_DENIED: Final = re.compile(r'admission webhook "([^"]+)" denied')
+_MANAGER: Final = re.compile(r'conflict with "([^"]+)"')
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The Status object of a failed request."""
+
+    code: int
+    reason: str = ""
+    message: str = ""
+    name: str = ""
+    kind: str = ""
+    causes: tuple[tuple[str, str, str], ...] = ()  # reason, field, message
+    retry_after: float | None = None
+    is_status: bool = False
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields that the causes name."""
+        return tuple(field for _, field, _ in self.causes if field)
+
+
+def status_of(answer: Answer) -> Status:
+    """Return the Status in the body of an answer; an empty one if the body is something else."""
+    try:
+        body = orjson.loads(answer.body) if answer.body else None
+    except orjson.JSONDecodeError:
+        body = None
+    if not isinstance(body, dict) or body.get("kind") != "Status":
+        return Status(answer.status)
+    details = body.get("details") if isinstance(body.get("details"), dict) else {}
+    causes = tuple(
+        (str(cause.get("reason", "")), str(cause.get("field", "")), str(cause.get("message", "")))
+        for cause in details.get("causes") or ()
+        if isinstance(cause, dict)
+    )
+    seconds = details.get("retryAfterSeconds")
+    return Status(
+        answer.status,
+        str(body.get("reason", "")),
+        str(body.get("message", "")),
+        str(details.get("name", "")),
+        str(details.get("kind", "")),
+        causes,
+        float(seconds) if isinstance(seconds, int | float) else None,
+        is_status=True,
+    )
+
+
+def malformed(label: str) -> ReadFailure:
+    """Return the failure of an answer that is not one JSON object."""
+    return ReadFailure(ReadError.MALFORMED, f"the answer to {label} is not one JSON object")
+
+
+def unreadable(answer: Answer | Lost, label: str) -> ReadFailure:
+    """Return the ReadFailure of an error answer to a read; `label` has verb, kind and namespace."""
+    if isinstance(answer, Lost):
+        return ReadFailure(answer.trouble, answer.detail)
+    status = status_of(answer)
+    failure = status_mapping.unreadable(answer, label)
+    if status.code == 403:
+        detail = f"{label} is forbidden to this identity; grant the verb in a Role or ClusterRole"
+        return ReadFailure(ReadError.UNAUTHORISED, detail)
+    if status.code == 401:
+        return ReadFailure(ReadError.UNAUTHORISED, f"{label}: the server does not accept the credentials; sign in again")
+    detail = failure.detail + (f": {_shown(status.message)}" if status.message and status.code != 404 else "")
+    return ReadFailure(failure.trouble, detail, status.retry_after or failure.retry_after_seconds)
+
+
+def refused(answer: Answer | Lost, label: str, sent: Json = None) -> WriteFailure:
+    """Return the WriteFailure of an error answer to a write."""
+    if isinstance(answer, Lost):
+        return WriteFailure(WriteError.RETRYABLE, answer.detail, is_unsure=not answer.is_unsent)
+    status = status_of(answer)
+    words = error_excerpt.masked(status.message, _leaves(sent))[:_LONGEST]
+    retry = status.retry_after or status_mapping.retry_after(answer.headers)
+    error, advice = _judge(status)
+    fields = f" at {', '.join(dict.fromkeys(status.fields))}" if status.fields else ""
+    message = f"{label} was answered {status.code}{fields}" + (f": {words}" if words else "") + advice
+    return WriteFailure(error, message, retry, is_unsure=status.code >= 500 and error is WriteError.RETRYABLE)
+
+
+def _judge(status: Status) -> tuple[WriteError, str]:
+    """Return the kind of failure, and the advice after a semicolon."""
+    text = status.message
+    denied = _WEBHOOK_DENIED.search(text)
+    if denied is not None:
+        return WriteError.TERMINAL, f"; the admission webhook {denied[1]} denies it: change the manifest or the webhook"
+    if _WEBHOOK_DOWN in text:
+        return WriteError.RETRYABLE, "; an admission webhook does not answer"
+    if status.code == 500 and any(mark in text for mark in _SCHEMA):
+        return WriteError.TERMINAL, "; the schema refuses the manifest: correct the field"
+    if status.code == 403 and "exceeded quota" in text:
+        return WriteError.DENIED, "; raise the ResourceQuota or ask for less"
+    if status.code == 403:
+        return WriteError.DENIED, "; grant the verb in a Role or ClusterRole"
+    if status.code == 409:
+        return _conflict(status)
+    if status.code == 413 or "etcdserver: request is too large" in text or "may not be longer than" in text:
+        return WriteError.TERMINAL, "; the object is too large for the server: make it smaller"
+    if status.code == 404:
+        return WriteError.RETRYABLE, "; create its namespace or install its definition first"
+    if status.code in (400, 405, 406, 415, 422):
+        return WriteError.TERMINAL, "; correct the manifest" if status.code in (400, 422) else ""
+    if status.code == 401:
+        return WriteError.DENIED, "; sign in again"
+    if status.code == 429:
+        return WriteError.THROTTLED, ""
+    return (WriteError.RETRYABLE if status.code >= 500 or status.code == 408 else WriteError.TERMINAL), ""
+
+
+def _conflict(status: Status) -> tuple[WriteError, str]:
+    managers = sorted({found[1] for _, _, text in status.causes if (found := _MANAGER.search(text))})
+    if managers:
+        names = ", ".join(managers)
+        return WriteError.TERMINAL, f"; {names} applies these fields: set fieldConflicts: take to take them over"
+    if "being deleted" in status.message:
+        return WriteError.RETRYABLE, ""
+    return WriteError.MOVED, ""
+
+
+def _leaves(sent: Json) -> list[str]:
+    """Return the texts that an error message must not repeat: long values, which may be secrets."""
+    texts, pending = [], [sent]
+    while pending:
+        here = pending.pop()
+        if isinstance(here, Mapping):
+            pending.extend(here.values())
+        elif isinstance(here, list):
+            pending.extend(here)
+        elif isinstance(here, str) and len(here) >= _SHORTEST_SECRET:
+            texts.append(here)
+    return texts
+
+
+_SHORTEST_SECRET: Final = 6  # characters; shorter values are words of the API such as TCP
+
+
+def _shown(message: str) -> str:
+    return "".join(character if character.isprintable() else " " for character in message)[:_LONGEST]

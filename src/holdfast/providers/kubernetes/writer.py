@@ -1,0 +1,232 @@
+"""The writer: server-side apply under our own field manager, and deletes with preconditions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Final
+
+import orjson
+
+from holdfast.model.json import Json
+from holdfast.model.read_result import ReadError, ReadFailure
+from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, WriteResult
+from holdfast.providers.http.client import Answer, Lost
+from holdfast.providers.kubernetes import apply_body, client, errors, objects, owners, platform
+from holdfast.providers.kubernetes.client import Client
+from holdfast.providers.kubernetes.cluster import Cluster
+from holdfast.providers.kubernetes.locations import Location, Unlocated, locate
+from holdfast.providers.protocol import Change, Target, Writer
+
+_CLIENT_SIDE: Final = ("kubectl-client-side-apply", "before-first-apply")  # managers whose fields move to us
+_ATTEMPTS: Final = 5  # of an apply whose object moved in parts that do not count, such as its status
+_POLL_SECONDS: Final = 1.0
+_DEFINITIONS: Final = frozenset(("CustomResourceDefinition", "APIService"))
+
+
+class KubernetesWriter(Writer):
+    """A writer of the objects of one cluster."""
+
+    def __init__(self, api: Client, cluster: Cluster) -> None:
+        self._client = api
+        self._cluster = cluster
+        self._manager = api.settings.manager
+
+    async def create(self, target: Target, key: str) -> WriteResult:  # noqa: ARG002 - an apply repeats itself harmlessly
+        """Create an object by applying it; an object that is there already must be ours and as declared."""
+        place = await self._located(target)
+        if isinstance(place, WriteFailure):
+            return place
+        body = apply_body.for_create(target.desired)
+        live = await self._live(place)
+        if isinstance(live, WriteFailure):
+            return live
+        if live is not None:
+            return await self._repeated(place, body, live)
+        answer = await self._apply(place, body, force=False)
+        return self._result(place, answer, "create", body)
+
+    async def _repeated(self, place: Location, body: dict[str, Json], live: Mapping[str, Json]) -> WriteResult:
+        """Return Done for an object of an earlier attempt: applying it again changes nothing."""
+        entries = owners.entries(live["metadata"].get("managedFields"))
+        if not any(entry.manager == self._manager and entry.operation == owners.APPLY for entry in entries):
+            return WriteFailure(WriteError.MOVED, f"{place.text} exists already")
+        answer = await self._apply(place, _conditional(body, live["metadata"]), force=False, query={"dryRun": "All"})
+        after = objects.parsed(answer.body) if isinstance(answer, Answer) and answer.status == 200 else None
+        if after is None or _compared(after) != _compared(live):
+            return WriteFailure(WriteError.MOVED, f"{place.text} exists already and differs")
+        return Done(place.ident, objects.document(live, place.served.gvk), objects.etag(live["metadata"]))
+
+    async def update(self, target: Target, change: Change, key: str) -> WriteResult:  # noqa: ARG002
+        """Apply the declaration with the paths that must stay as they are, in the state that was decided on."""
+        place = await self._located(target)
+        if isinstance(place, WriteFailure):
+            return place
+        failure: WriteFailure | None = None
+        for attempt in range(_ATTEMPTS):
+            live = await self._live(place)
+            if isinstance(live, WriteFailure):
+                return live
+            if live is None or not _is_decided_on(live, change):
+                return WriteFailure(WriteError.MOVED, f"{place.text} changed since the update was decided")
+            result = await self._updated(place, change, live)
+            if not isinstance(result, WriteFailure) or result.refusal is not WriteError.MOVED:
+                return result
+            failure = result
+            await asyncio.sleep(0.05 * 2**attempt)
+        assert failure is not None
+        return failure
+
+    async def _updated(self, place: Location, change: Change, live: dict[str, Json]) -> WriteResult:
+        document = objects.document(live, place.served.gvk)
+        applied = owners.rivals(document["metadata"].get(objects.OWNERS, {}), "")  # ourselves included
+        others = platform.rivals(change.desired, document, self._client.settings)
+        contested = apply_body.conflicts(change.paths, others)
+        if contested:
+            return _contested(place, contested)
+        rest = {path: name for path, name in applied.items() if name == self._manager or path in others}
+        body = apply_body.for_update(change.desired, live, change.left, rest, self._manager)
+        is_first = self._manager not in applied.values()
+        answer = await self._apply(place, _conditional(body, live["metadata"]), force=True)
+        result = self._result(place, answer, "patch", body)
+        if isinstance(result, WriteFailure) or not isinstance(answer, Answer):
+            return result
+        after = objects.parsed(answer.body) or live
+        patch = apply_body.removals(change.paths, body, after)
+        managed = None
+        if is_first:
+            managed = apply_body.without_owner(after["metadata"].get("managedFields") or [], _CLIENT_SIDE, self._manager)
+        if managed is not None:
+            patch.append({"op": "replace", "path": "/metadata/managedFields", "value": managed})
+        return await self._patch(place, patch, after) if patch else result
+
+    async def _patch(self, place: Location, patch: list[dict[str, Json]], live: Mapping[str, Json]) -> WriteResult:
+        """Remove what an apply cannot remove, in the state that the apply left."""
+        version = live["metadata"]["resourceVersion"]
+        guard = {"op": "test", "path": "/metadata/resourceVersion", "value": version}
+        answer = await self._client.send(
+            "PATCH",
+            place.path,
+            place.label("patch"),
+            query={"fieldManager": self._manager},
+            body=orjson.dumps([guard, *patch]),
+            content_type=client.JSON_PATCH,
+        )
+        return self._result(place, answer, "patch", None)
+
+    async def _apply(
+        self, place: Location, body: dict[str, Json], *, force: bool, query: Mapping[str, str] | None = None
+    ) -> Answer | Lost:
+        asked = {"fieldManager": self._manager, "force": str(force).lower(), **(query or {})}
+        gvk = place.served.gvk
+        sent = {**body, "apiVersion": gvk.api_version, "kind": gvk.kind}
+        return await self._client.send(
+            "PATCH",
+            place.path,
+            place.label("patch"),
+            query=asked,
+            body=orjson.dumps(sent),
+            content_type=client.APPLY,
+        )
+
+    async def delete(self, target: Target, key: str, etag: str | None = None) -> WriteResult:  # noqa: ARG002
+        """Delete an object in the state of the etag; dependents are deleted in the background."""
+        place = await self._located(target)
+        if isinstance(place, WriteFailure):
+            return place
+        options: dict[str, Json] = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
+        if etag is not None:
+            uid, version = objects.split_etag(etag)
+            options["preconditions"] = {"uid": uid, "resourceVersion": version}
+        label = place.label("delete")
+        answer = await self._client.send("DELETE", place.path, label, body=orjson.dumps(options))
+        if isinstance(answer, Answer) and answer.status == 404:
+            return self._absent(place, answer)
+        if isinstance(answer, Answer) and 200 <= answer.status < 300:
+            self._note(place)
+            return InProgress(place.ident, {"deleting": True}, 0.2)
+        return errors.refused(answer, label)
+
+    async def poll(self, target: Target, token: Mapping[str, Json]) -> WriteResult:  # noqa: ARG002 - one kind of operation
+        """Return Done once a deleted object is no longer there; finalizers may take their time."""
+        place = await self._located(target)
+        if isinstance(place, WriteFailure):
+            return place
+        live = await self._live(place)
+        if isinstance(live, WriteFailure):
+            return live
+        if live is None or live["metadata"].get("deletionTimestamp") is None:
+            return Done(place.ident)
+        return InProgress(place.ident, token, _POLL_SECONDS)
+
+    # -- parts of a write
+
+    async def _located(self, target: Target) -> Location | WriteFailure:
+        place = await locate(self._client, self._cluster, target)
+        if isinstance(place, ReadFailure):
+            return WriteFailure(WriteError.RETRYABLE, place.detail, place.retry_after_seconds)
+        if isinstance(place, Unlocated):
+            return WriteFailure(WriteError.RETRYABLE if place.is_absent else WriteError.TERMINAL, place.why)
+        return place
+
+    async def _live(self, place: Location) -> dict[str, Json] | None | WriteFailure:
+        """Return the object right before a write; None if there is none."""
+        label = place.label("get")
+        answer = await self._client.get(place.path, label)
+        if isinstance(answer, Answer) and answer.status == 200:
+            live = objects.parsed(answer.body)
+            return live if live is not None else WriteFailure(WriteError.RETRYABLE, errors.malformed(label).detail)
+        if isinstance(answer, Answer) and answer.status == 404 and errors.status_of(answer).name == place.name:
+            return None
+        failure = errors.unreadable(answer, label)
+        denied = failure.trouble is ReadError.UNAUTHORISED
+        throttled = failure.trouble is ReadError.THROTTLED
+        error = WriteError.DENIED if denied else WriteError.THROTTLED if throttled else WriteError.RETRYABLE
+        return WriteFailure(error, failure.detail, failure.retry_after_seconds)
+
+    def _absent(self, place: Location, answer: Answer) -> WriteResult:
+        if errors.status_of(answer).name == place.name:
+            return Done(place.ident)
+        self._cluster.invalidate()
+        return errors.refused(answer, place.label("delete"))
+
+    def _result(self, place: Location, answer: Answer | Lost, verb: str, sent: Json) -> WriteResult:
+        if not isinstance(answer, Answer) or not 200 <= answer.status < 300:
+            hidden = {key: value for key, value in (sent or {}).items() if key not in ("apiVersion", "kind", "metadata")}
+            return errors.refused(answer, place.label(verb), hidden)
+        live = objects.parsed(answer.body)
+        if live is None:
+            return WriteFailure(WriteError.RETRYABLE, errors.malformed(place.label(verb)).detail, is_unsure=True)
+        self._note(place)
+        return Done(place.ident, objects.document(live, place.served.gvk), objects.etag(live["metadata"]))
+
+    def _note(self, place: Location) -> None:
+        if place.served.gvk.kind in _DEFINITIONS:
+            self._cluster.forget()
+
+
+def _conditional(body: Mapping[str, Json], metadata: Mapping[str, Json]) -> dict[str, Json]:
+    """Return a body that the server accepts only for this object in this state."""
+    state = {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}
+    return {**body, "metadata": {**body["metadata"], **state}}
+
+
+def _is_decided_on(live: Mapping[str, Json], change: Change) -> bool:
+    """Return True if an object is in the state that a change was decided on, apart from its status."""
+    if change.etag is None or objects.etag(live["metadata"]) == change.etag:
+        return True
+    if objects.split_etag(change.etag)[0] != live["metadata"].get("uid"):
+        return False
+    before = change.observed if isinstance(change.observed, dict) else {}
+    return bool(_compared(live) == _compared(before))
+
+
+def _compared(live: Mapping[str, Json]) -> Json:
+    """Return the parts of an object that its owner writes."""
+    return {key: value for key, value in objects.declared(live).items() if key not in ("apiVersion", "kind")}
+
+
+def _contested(place: Location, contested: Mapping[str, str]) -> WriteFailure:
+    listed = ", ".join(f"{path} ({name})" for path, name in sorted(contested.items()))
+    message = f"{place.text} was not written: another manager applies {listed}; set fieldConflicts: take to take it over"
+    return WriteFailure(WriteError.TERMINAL, message)
