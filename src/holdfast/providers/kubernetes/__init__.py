@@ -1,0 +1,1 @@
+"""Kubernetes: any kind that a server serves, declared by plain manifests."""
