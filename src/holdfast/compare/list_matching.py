@@ -124,7 +124,9 @@ def _keyed_ids(
 def _key_part(node: Node, value: Json, given: Comparator | None, adopting: bool) -> Hashable:  # noqa: FBT001
     """Return one field of a key, free of spelling; while adopting, of case and number spelling too."""
     if value is None:
-        return None
+        value = node.default  # a key that the service fills in
+        if value is ABSENT:
+            return None
     comparator = given or node.comparator
     if comparator is not None:
         value = comparator.key(value)

@@ -1,0 +1,130 @@
+"""The way through an OpenAPI document from a kind to its leaves: list semantics, spellings, and kept zeros.
+
+A list is keyed where the schema gives it map keys or a merge key, a set where the schema says so, and ordered
+otherwise. Quantities, durations, times, bytes and int-or-string values are compared by what they mean. An empty mapping
+with named fields says something (`emptyDir: {}`); an empty list, an empty map of free keys and null are absence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from holdfast.compare import paths
+from holdfast.model.json import Json
+from holdfast.providers.kubernetes import schema_document
+from holdfast.providers.kubernetes.group_version_kind import GroupVersionKind
+from holdfast.providers.kubernetes.schema_document import Schema
+
+KEEPS_ZERO: Final = "x-holdfast-keeps-zero"  # of a schema in the shipped facts: its fields whose zero is not dropped
+LIST_TYPE: Final = "x-kubernetes-list-type"
+MAP_KEYS: Final = "x-kubernetes-list-map-keys"
+MERGE_KEY: Final = "x-kubernetes-patch-merge-key"
+STRATEGY: Final = "x-kubernetes-patch-strategy"
+_MAP_TYPE: Final = "x-kubernetes-map-type"
+_INT_OR_STRING: Final = "x-kubernetes-int-or-string"
+_QUANTITY_PATTERN: Final = "[KMGTPE]i"  # what generated schemas of custom resources say of a quantity
+
+_BY_DEFINITION: Final = {
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": "quantity",
+    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": "int_or_string",
+    "io.k8s.apimachinery.pkg.apis.meta.v1.Duration": "duration",
+    "io.k8s.apimachinery.pkg.apis.meta.v1.Time": "timestamp",
+    "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime": "timestamp",
+}
+_BY_FORMAT: Final = {
+    "int-or-string": "int_or_string",
+    "quantity": "quantity",
+    "duration": "duration",
+    "date-time": "timestamp",
+    "byte": "base64",
+}
+# Map keys that the server fills in; the documents of servers before 1.21 have no defaults.
+_DEFAULTS: Final[Mapping[tuple[str, str], Json]] = {
+    ("io.k8s.api.core.v1.ContainerPort", "protocol"): "TCP",
+    ("io.k8s.api.core.v1.ServicePort", "protocol"): "TCP",
+}
+_NOT_COMPARED: Final = frozenset({"apiVersion", "kind", "status"})  # at the top of an object
+_SCALARS: Final = (str, int, float, bool)
+
+Saying = tuple[str, dict[str, Json]]  # a path, and the aspects of its rule
+
+
+def rules_of(kind: GroupVersionKind, openapi: Schema) -> list[Json] | None:
+    """Return what a document says of the paths of a kind, as rules of a profile; None if it does not know the kind."""
+    name = schema_document.kinds(openapi).get(kind)
+    if name is None:
+        return None
+    walk = _Walk(schema_document.definitions(openapi))
+    return [{"path": path, **says} for path, says in walk.rules_below(name) if says]
+
+
+def list_rule(schema: Schema) -> Json:
+    """Return the semantics of a list by its schema: `ordered`, `set`, or its keys."""
+    keys, merge_key = schema.get(MAP_KEYS), schema.get(MERGE_KEY)
+    match schema.get(LIST_TYPE):
+        case "map" if keys:
+            return {"keyed": list(keys)}
+        case "set":
+            return "set"
+        case "atomic":
+            return "ordered"
+    if "merge" not in str(schema.get(STRATEGY, "")).split(","):
+        return "ordered"
+    return {"keyed": [merge_key]} if merge_key else "set"
+
+
+class _Walk:
+    """The way through the schemas of a document, from a kind to its leaves."""
+
+    def __init__(self, named: Mapping[str, Schema]) -> None:
+        self._named = named
+
+    def rules_below(self, name: str) -> Iterator[Saying]:
+        """Yield what is said of each path below a named schema; a schema inside itself is not entered again."""
+        yield from self._fields(name, self._named.get(name, {}), "", frozenset({name}))
+
+    def _fields(self, name: str, schema: Schema, path: str, above: frozenset[str]) -> Iterator[Saying]:
+        keeps_zero = frozenset(schema.get(KEEPS_ZERO, ()))
+        for field, said in (schema.get("properties") or {}).items():
+            if not path and field in _NOT_COMPARED:
+                continue
+            here = path + paths.format_path((field,))
+            beside: dict[str, Json] = {}
+            if field in keeps_zero:
+                beside["adopt_presence"] = "empty"
+            default = said.get("default", _DEFAULTS.get((name, field)))
+            if isinstance(default, _SCALARS) and default:
+                beside["default"] = default
+            yield from self._value(said, here, above, beside)
+
+    def _value(self, said: Schema, path: str, above: frozenset[str], beside: dict[str, Json]) -> Iterator[Saying]:
+        name, schema = schema_document.resolve(said, self._named)
+        if name in above:
+            yield path, beside
+            return
+        above = above | {name} if name else above
+        comparator = _comparator(name, schema)
+        if comparator is not None:
+            yield path, {"compare": comparator, **beside}
+        elif schema.get("type") == "array" or "items" in schema:
+            says = list_rule(schema)
+            yield path, {**({} if says == "ordered" else {"list": says}), **beside}
+            yield from self._value(schema.get("items") or {}, f"{path}/*", above, {})
+        elif isinstance(schema.get("additionalProperties"), Mapping):
+            is_whole = schema.get(_MAP_TYPE) == "atomic"
+            yield path, {"presence": "empty", **({"map": {"whole": True}} if is_whole else {}), **beside}
+            yield from self._value(schema["additionalProperties"], f"{path}/*", above, {})
+        elif "properties" in schema:
+            yield path, beside
+            yield from self._fields(name, schema, path, above)
+        else:
+            is_free = schema.get("type") == "object" or schema.get("x-kubernetes-preserve-unknown-fields") is True
+            yield path, {**({"presence": "empty"} if is_free else {}), **beside}
+
+
+def _comparator(name: str, schema: Schema) -> str | None:
+    named = _BY_DEFINITION.get(name) or _BY_FORMAT.get(schema.get("format", ""))
+    if schema.get(_INT_OR_STRING) is True or named == "int_or_string":
+        return "quantity" if _QUANTITY_PATTERN in str(schema.get("pattern", "")) else "int_or_string"
+    return named
