@@ -148,17 +148,16 @@ def test_a_deleted_object_is_missing_and_recreated(project: Project):
     uid = project.server("GET", settings(project))["metadata"]["uid"]
     project.server("DELETE", settings(project))
     assert project.resource("ConfigMap", "settings")["status"] == "missing"
-    done = project.run("apply", "--yes", "--recreate", "always")
+    done = project.run("apply", "--yes", "--recreate")
     assert done.returncode == 0, done.stdout + done.stderr
     assert project.server("GET", settings(project))["metadata"]["uid"] != uid
     assert project.resource("ConfigMap", "settings")["status"] == "in_sync"
 
 
-def test_a_removed_declaration_deletes_the_object(project: Project):
+def test_delete_removes_the_object(project: Project):
     project.write(objects.config_map(project.namespace), objects.service(project.namespace))
     project.apply()
-    project.write(objects.service(project.namespace))
-    done = project.run("apply", "--yes", "--prune")
+    done = project.run("delete", "--yes", "--target", "cluster/ConfigMap/*")
     assert done.returncode == 0, done.stdout + done.stderr
     assert project.server.get(settings(project)) is None
 
