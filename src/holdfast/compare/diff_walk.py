@@ -15,7 +15,7 @@ from holdfast.compare.comparators import typed_equal
 from holdfast.compare.comparators.structured import decode_json
 from holdfast.compare.emptiness import is_void
 from holdfast.compare.rule_tree import Node
-from holdfast.compare.rules import ListKind, MapRule
+from holdfast.compare.rules import ListKind, MapRule, Presence
 from holdfast.compare.unchanged import is_same, moved_elements, moved_keys
 from holdfast.model.absent import ABSENT
 from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
@@ -335,7 +335,11 @@ class Walk:
             return True
         if self.equal(node, desired, observed):
             return True
-        return self._adopting and (_is_withheld(node, observed) or self._is_respelt(node, desired, observed))
+        if not self._adopting:
+            return False
+        # A declared zero at such a field means that the service shall fill it in.
+        is_filled_in = node.filled_in and is_void(node, desired, Presence.ZERO)
+        return is_filled_in or _is_withheld(node, observed) or self._is_respelt(node, desired, observed)
 
     def _is_untold(self, node: Node, desired: Json, applied: Json, observed: Json) -> bool:
         """Return True if the declaration of a create-only field changed and the live value does not show it."""

@@ -38,7 +38,7 @@ def judge(
         return not_found(reading, was_there=applied is not ABSENT or baseline is not None)
     from holdfast.compare import diff  # noqa: PLC0415 - a resource that did not change is not compared
 
-    findings = diff.findings(desired, reading.document, rules, baseline)
+    findings: Sequence[Finding] = diff.findings(desired, reading.document, rules, baseline)
     if baseline is not None and findings:
         from holdfast.compare import known_differences  # noqa: PLC0415 - only where something changed
 

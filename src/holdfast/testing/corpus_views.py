@@ -14,7 +14,7 @@ from holdfast.testing.corpus import Lens
 
 
 def shipped(*, facts: bool = True) -> Mapping[str, Lens]:
-    """Return the lenses, by provider: the conversion of an answer, the profile pack, and the shipped facts of the types.
+    """Return the lenses, by provider: its conversion of an answer, its profile pack and the facts that it ships.
 
     Without `facts` only what holds for all types is left, as for a type that nobody has published anything about.
     """

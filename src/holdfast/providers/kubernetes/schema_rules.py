@@ -35,7 +35,8 @@ def rules_without_facts(kind: GroupVersionKind) -> tuple[Profile, ...]:
 def of_server(kind: GroupVersionKind, openapi: Schema) -> Profile | None:
     """Return the rules that a server's document gives to a kind; None if it does not know the kind."""
     is_builtin = type_facts.known_kind(kind) is not None
-    rules = schema_walk.rules_of(kind, type_facts.with_kept_zeros(openapi) if is_builtin else openapi)
+    document = type_facts.with_kept_zeros(openapi) if is_builtin else openapi
+    rules = schema_walk.rules_of(kind, document, keeps_all=not is_builtin)
     return None if rules is None else _profile(kind, rules, is_builtin=is_builtin)
 
 
@@ -43,7 +44,7 @@ def of_server(kind: GroupVersionKind, openapi: Schema) -> Profile | None:
 def of_facts(kind: GroupVersionKind) -> Profile | None:
     """Return the rules that the shipped facts give to a kind; None if they do not know the kind."""
     known = type_facts.known_kind(kind)
-    rules = None if known is None else schema_walk.rules_of(known, type_facts.openapi())
+    rules = None if known is None else schema_walk.rules_of(known, type_facts.openapi(), keeps_all=False)
     return None if rules is None else _profile(kind, rules, is_builtin=True)
 
 

@@ -45,30 +45,32 @@ _DEFAULTS: Final[Mapping[tuple[str, str], Json]] = {
     ("io.k8s.api.core.v1.ServicePort", "protocol"): "TCP",
 }
 _NOT_COMPARED: Final = frozenset({"apiVersion", "kind", "status"})  # at the top of an object
+_PLAIN_LISTS: Final = {"set": "set", "atomic": "ordered"}
 _SCALARS: Final = (str, int, float, bool)
 
 Saying = tuple[str, dict[str, Json]]  # a path, and the aspects of its rule
 
 
-def rules_of(kind: GroupVersionKind, openapi: Schema) -> list[Json] | None:
-    """Return what a document says of the paths of a kind, as rules of a profile; None if it does not know the kind."""
+def rules_of(kind: GroupVersionKind, openapi: Schema, *, keeps_all: bool) -> list[Json] | None:
+    """Return what a document says of the paths of a kind, as rules of a profile; None if it does not know the kind.
+
+    With `keeps_all` the server keeps empty values as they are written, as it does for custom resources.
+    """
     name = schema_document.kinds(openapi).get(kind)
     if name is None:
         return None
-    walk = _Walk(schema_document.definitions(openapi))
+    walk = _Walk(schema_document.definitions(openapi), keeps_all=keeps_all)
     return [{"path": path, **says} for path, says in walk.rules_below(name) if says]
 
 
 def list_rule(schema: Schema) -> Json:
     """Return the semantics of a list by its schema: `ordered`, `set`, or its keys."""
     keys, merge_key = schema.get(MAP_KEYS), schema.get(MERGE_KEY)
-    match schema.get(LIST_TYPE):
-        case "map" if keys:
-            return {"keyed": list(keys)}
-        case "set":
-            return "set"
-        case "atomic":
-            return "ordered"
+    list_type = schema.get(LIST_TYPE)
+    if list_type == "map" and keys:
+        return {"keyed": list(keys)}
+    if list_type in _PLAIN_LISTS:
+        return _PLAIN_LISTS[list_type]
     if "merge" not in str(schema.get(STRATEGY, "")).split(","):
         return "ordered"
     return {"keyed": [merge_key]} if merge_key else "set"
@@ -77,8 +79,9 @@ def list_rule(schema: Schema) -> Json:
 class _Walk:
     """The way through the schemas of a document, from a kind to its leaves."""
 
-    def __init__(self, named: Mapping[str, Schema]) -> None:
+    def __init__(self, named: Mapping[str, Schema], *, keeps_all: bool) -> None:
         self._named = named
+        self._keeps_all = keeps_all
 
     def rules_below(self, name: str) -> Iterator[Saying]:
         """Yield what is said of each path below a named schema; a schema inside itself is not entered again."""
@@ -113,14 +116,14 @@ class _Walk:
             yield from self._value(schema.get("items") or {}, f"{path}/*", above, {})
         elif isinstance(schema.get("additionalProperties"), Mapping):
             is_whole = schema.get(_MAP_TYPE) == "atomic"
-            yield path, {"presence": "empty", **({"map": {"whole": True}} if is_whole else {}), **beside}
+            drops_empty = {} if self._keeps_all else {"presence": "empty"}
+            yield path, {**drops_empty, **({"map": {"whole": True}} if is_whole else {}), **beside}
             yield from self._value(schema["additionalProperties"], f"{path}/*", above, {})
         elif "properties" in schema:
             yield path, beside
             yield from self._fields(name, schema, path, above)
         else:
-            is_free = schema.get("type") == "object" or schema.get("x-kubernetes-preserve-unknown-fields") is True
-            yield path, {**({"presence": "empty"} if is_free else {}), **beside}
+            yield path, beside
 
 
 def _comparator(name: str, schema: Schema) -> str | None:
