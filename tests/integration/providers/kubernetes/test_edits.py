@@ -247,8 +247,24 @@ def test_the_live_value_stands_while_a_path_is_ignored_given_away_and_taken_agai
     project.apply()
     assert project.server("GET", web(project))["spec"]["replicas"] == 5
 
-    project.write(objects.deployment(project.namespace, fieldConflicts="take"))
+    wanted = objects.deployment(project.namespace, fieldConflicts="take")
+    wanted["spec"]["replicas"] = 3
+    project.write(wanted)
     project.apply()
+    assert project.server("GET", web(project))["spec"]["replicas"] == 3
+
+
+def test_a_declared_change_of_a_field_that_another_manager_applies_is_refused_with_its_name(project: Project):
+    project.write(objects.deployment(project.namespace))
+    project.apply()
+    head = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}}
+    project.server.apply(web(project), {**head, "spec": {"replicas": 2}}, "gitops")
+    wanted = objects.deployment(project.namespace)
+    wanted["spec"]["replicas"] = 3
+    project.write(wanted)
+    done = project.run("apply", "--yes")
+    assert done.returncode == 1
+    assert "another manager applies /spec/replicas (gitops)" in done.stdout
     assert project.server("GET", web(project))["spec"]["replicas"] == 2
 
 
@@ -297,8 +313,8 @@ def test_ownership_moves_from_client_side_apply_at_the_first_write(project: Proj
     project.apply()
     managed = project.server("GET", web(project))["metadata"]["managedFields"]
     left = [item["fieldsV1"] for item in managed if item["manager"] == "kubectl-client-side-apply"]
-    assert "f:replicas" not in str(left)
-    assert "f:image" not in str(left)
+    assert "'f:replicas'" not in str(left)
+    assert "'f:image'" not in str(left)
 
     wanted = objects.deployment(project.namespace)
     del wanted["spec"]["template"]["spec"]["containers"][0]["args"]
