@@ -230,9 +230,7 @@ class ApiServer:
         return self("PATCH", path, body, "application/strategic-merge-patch+json", fieldManager=manager)
 
     def apply(self, path: str, body: Any, manager: str, *, force: bool = True) -> Any:
-        return self(
-            "PATCH", path, body, "application/apply-patch+yaml", fieldManager=manager, force=str(force).lower()
-        )
+        return self("PATCH", path, body, "application/apply-patch+yaml", fieldManager=manager, force=str(force).lower())
 
     def update(self, path: str, body: Any, manager: str) -> Any:
         """Replace an object as a controller does."""

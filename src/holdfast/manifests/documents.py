@@ -26,8 +26,8 @@ _LOOKS_LIKE_JSON = re.compile(rb'\s*+(?:\[\s*+)*+\{\s*+["}]')
 def read(data: bytes, file: str, *, is_json: bool, has_kubernetes: bool = False) -> list[Document]:
     """Return the documents of a file, those inside lists in place of the lists; raise DocumentError if it is no text.
 
-    A list is a document of kind List, or a JSON list at the top. Objects of Kubernetes, where a file may hold them, have
-    the values that Kubernetes would read.
+    A list is a document of kind List, or a JSON list at the top. Objects of Kubernetes, where a file may hold them,
+    have the values that Kubernetes would read.
     """
     found = _json(data, file) if is_json else _yaml(data, file, has_kubernetes=has_kubernetes)
     return [item for document in found for item in _expanded(document)]

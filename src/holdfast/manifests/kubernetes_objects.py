@@ -1,13 +1,13 @@
 """Plain Kubernetes objects as declarations: the object itself is the wanted document, options are annotations.
 
-    metadata:
-      annotations:
-        holdfast.dev/onDrift: report                # every managed option, as in managedOptions
-        holdfast.dev/managementPolicy: observed
-        holdfast.dev/connection: production
-        holdfast.dev/fieldConflicts: take           # read by the provider
-        holdfast.dev/depends-on: ConfigMap/settings
-        holdfast.dev/kind: Cluster.example.org      # the name of the kind in addresses, where two groups share it
+metadata:
+  annotations:
+    holdfast.dev/onDrift: report                # every managed option, as in managedOptions
+    holdfast.dev/managementPolicy: observed
+    holdfast.dev/connection: production
+    holdfast.dev/fieldConflicts: take           # read by the provider
+    holdfast.dev/depends-on: ConfigMap/settings
+    holdfast.dev/kind: Cluster.example.org      # the name of the kind in addresses, where two groups share it
 """
 
 from __future__ import annotations
@@ -91,9 +91,13 @@ def _metadata(at: Place, value: Mapping[str, Json]) -> Mapping[str, Any]:
         return {}
     name = metadata.get("name")
     if metadata.get("generateName") and not name:
-        at.fail("an object with generateName has another name each time; write metadata.name", "metadata", "generateName")
+        at.fail(
+            "an object with generateName has another name each time; write metadata.name", "metadata", "generateName"
+        )
     elif not isinstance(name, str) or not name:
-        at.fail("`name` is missing; every object needs a name, and names that are numbers need quotes", "metadata", "name")
+        at.fail(
+            "`name` is missing; every object needs a name, and names that are numbers need quotes", "metadata", "name"
+        )
     elif "/" in name:
         at.fail(f"the name {shown(name)} must not have a slash", "metadata", "name")
     return metadata
@@ -143,9 +147,7 @@ def _connection(annotations: Mapping[str, str], at: Place, around: Surroundings)
     return resources.find_connection({"connection": named} if named else {}, at, PROVIDER, around)
 
 
-def _namespace(
-    metadata: Mapping[str, Any], group: str, kind: str, connection: ConnectionSpec, at: Place
-) -> str | None:
+def _namespace(metadata: Mapping[str, Any], group: str, kind: str, connection: ConnectionSpec, at: Place) -> str | None:
     """Return the namespace of an object; a custom kind without one is left to the server, which knows its scope."""
     is_built_in = kind_names.is_built_in(group)
     if is_built_in and kind in kind_names.CLUSTER_SCOPED:
@@ -227,7 +229,8 @@ def _provides(declaration: Declaration) -> Iterator[tuple[str, ...]]:
         yield connection, "namespace", declaration.address.name
     elif declaration.address.kind == "CustomResourceDefinition":
         spec = desired.get("spec")
-        names = spec.get("names") if isinstance(spec, dict) else None
+        spec = spec if isinstance(spec, dict) else {}
+        names = spec.get("names")
         if isinstance(names, dict):
             yield connection, "kind", str(spec.get("group")), str(names.get("kind"))
 

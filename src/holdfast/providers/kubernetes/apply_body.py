@@ -38,19 +38,21 @@ def with_keys(body: dict[str, Json]) -> dict[str, Json]:
 
 
 def for_update(
-    desired: Mapping[str, Json], live: Mapping[str, Json], left: Iterable[str], applied: Mapping[Path, str], manager: str
+    desired: Mapping[str, Json],
+    live: Mapping[str, Json],
+    left: Iterable[str],
+    ours: Mapping[Path, str],
+    others: Mapping[Path, str],
 ) -> dict[str, Json]:
-    """Return the body of an update. `applied` has the paths of all managers that apply, ourselves included."""
+    """Return the body of an update, from the paths that we apply and those that are left to other managers."""
     body: Json = apply_patch.copied(objects.declared(desired))
-    rivals = {path: name for path, name in applied.items() if name != manager}
-    ours = {path: name for path, name in applied.items() if name == manager}
     for text in left:
         path = paths.parse_path(text)
         if not path or path in _HEAD or path[0] == "status" or path[:2] == ("metadata", objects.OWNERS):
             continue
         now = paths.resolve(live, path)
         is_sent = paths.resolve(body, path) is not ABSENT
-        if owners.owner_of(path, rivals) is not None or now is ABSENT:
+        if owners.owner_of(path, others) is not None or now is ABSENT:
             body = apply_patch.remove(body, path) if is_sent else body
         elif is_sent or owners.owner_of(path, ours) is not None:
             body = apply_patch.put(body, path, now)
@@ -75,7 +77,9 @@ def removals(changed: Iterable[str], body: Mapping[str, Json], live: Mapping[str
             pointers.add(pointer)
         else:
             pointers.update(_surplus(wanted, paths.resolve(live, path), pointer, keys))
-    ordered = sorted(pointers, key=lambda pointer: [(1, step, "") if isinstance(step, int) else (0, 0, step) for step in pointer])
+    ordered = sorted(
+        pointers, key=lambda pointer: [(1, step, "") if isinstance(step, int) else (0, 0, step) for step in pointer]
+    )
     return [{"op": "remove", "path": rfc6901(pointer)} for pointer in reversed(ordered)]
 
 
@@ -140,11 +144,11 @@ def _index(here: list[Json], step: object) -> int | None:
     return index if 0 <= index < len(here) else None
 
 
-def conflicts(changed: Iterable[str], rivals: Mapping[Path, str]) -> dict[str, str]:
+def conflicts(changed: Iterable[str], others: Mapping[Path, str]) -> dict[str, str]:
     """Return the changed paths that another manager applies, each with the manager."""
     found = {}
     for text in changed:
-        name = owners.owner_of(paths.parse_path(text), rivals)
+        name = owners.owner_of(paths.parse_path(text), others)
         if name is not None:
             found[text] = name
     return found

@@ -38,7 +38,7 @@ class Client:
         """Send a GET."""
         return await self.send("GET", path, label, query=query)
 
-    async def send(  # noqa: PLR0913 - one request
+    async def send(
         self,
         method: str,
         path: str,
@@ -52,7 +52,9 @@ class Client:
         try:
             headers = await self._credentials.headers(time.monotonic())
         except CredentialsError as error:
-            return Lost(ReadError.UNAUTHORISED, f"{label}: the credentials could not be renewed ({error})", is_unsent=True)
+            return Lost(
+                ReadError.UNAUTHORISED, f"{label}: the credentials could not be renewed ({error})", is_unsent=True
+            )
         if body is not None:
             headers["Content-Type"] = content_type
         asked = f"?{urlencode(query)}" if query else ""

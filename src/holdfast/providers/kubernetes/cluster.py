@@ -11,7 +11,7 @@ from typing import Final
 import orjson
 
 from holdfast.model.json import Json
-from holdfast.model.read_result import ReadFailure
+from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.providers.http.client import Answer
 from holdfast.providers.kubernetes import discovery
 from holdfast.providers.kubernetes.client import Client
@@ -65,8 +65,7 @@ class Cluster:
                 try:
                     await self._discover(client)
                 except ReadFailed as error:
-                    assert isinstance(error.reading, ReadFailure)
-                    return error.reading
+                    return error.reading if isinstance(error.reading, ReadFailure) else ReadFailure(ReadError.OTHER)
             assert self.catalogue is not None
             return self.catalogue.find(kind, api_version)
 

@@ -62,7 +62,7 @@ async def load(settings: Settings, environ: Mapping[str, str], now: float) -> Cr
         raise InputError(f"Kubernetes needs {error.name}: pip install 'holdfast[kubernetes]'") from error
     found = SimpleNamespace(api_key={}, host=None, ssl_ca_cert=None, cert_file=None, key_file=None, verify_ssl=True)
     found.tls_server_name = found.proxy = None
-    file = settings.kubeconfig or environ.get("KUBECONFIG") or str(Path(_DEFAULT).expanduser())
+    file = settings.kubeconfig or environ.get("KUBECONFIG") or os.path.expanduser(_DEFAULT)  # noqa: PTH111, ASYNC240
     if settings.kubeconfig is None and not any(map(os.path.exists, file.split(os.pathsep))) and _IN_CLUSTER in environ:
         return _in_cluster(incluster_config, found, settings, now)
     try:

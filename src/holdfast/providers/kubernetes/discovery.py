@@ -95,7 +95,9 @@ class Catalogue:
         versions = sorted(item.gvk.version for item in others)
         if versions:
             better = GroupVersionKind(wanted.group, versions[-1], wanted.kind).api_version
-            return Unserved(f"the server does not serve {text}; write apiVersion: {better}", True, is_mistake=True)
+            return Unserved(
+                f"the server does not serve {text}; write apiVersion: {better}", is_certain=True, is_mistake=True
+            )
         if kind_names.is_built_in(wanted.group):
             known = [kind for group, kind in self.kinds if group == wanted.group]
             hint = did_you_mean.hint(wanted.kind, known) or "; is the server too old or too new for it?"
@@ -139,7 +141,9 @@ async def discover(client: Client) -> Catalogue:
     async with asyncio.TaskGroup() as tasks:
         for group, version, rank in versions:
             tasks.create_task(read(group, version, rank), name=f"discover {group}/{version}")
-    kinds = {key: tuple(served for _, served in sorted(items, key=lambda item: item[0])) for key, items in found.items()}
+    kinds = {
+        key: tuple(served for _, served in sorted(items, key=lambda item: item[0])) for key, items in found.items()
+    }
     return Catalogue(kinds, failed)
 
 

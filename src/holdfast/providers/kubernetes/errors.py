@@ -19,8 +19,29 @@ from holdfast.providers.http import error_excerpt, status_mapping
 from holdfast.providers.http.client import Answer, Lost
 
 _LONGEST: Final = 400  # characters of a message to show
-_SCHEMA: Final = ("failed to create typed patch object", "failed to convert", "unable to decode", ".spec", "json: cannot")
-_WEBHOOK_DOWN: Final = "failed calling webhook"
+_SCHEMA: Final = (
+    "failed to create typed patch object",
+    "failed to convert",
+    "unable to decode",
+    ".spec",
+    "json: cannot",
+)
+_TEXTS: Final = (  # in the message of a Status, with the failure and what to do
+    ("failed calling webhook", WriteError.RETRYABLE, "an admission webhook does not answer"),
+    ("exceeded quota", WriteError.DENIED, "raise the ResourceQuota or ask for less"),
+    ("request is too large", WriteError.TERMINAL, "the object is too large for the server: make it smaller"),
+    ("must have at most 1048576 bytes", WriteError.TERMINAL, "the object is too large for the server: make it smaller"),
+)
+_CODES: Final = {
+    400: (WriteError.TERMINAL, "; correct the manifest"),
+    401: (WriteError.DENIED, "; sign in again"),
+    403: (WriteError.DENIED, "; grant the verb in a Role or ClusterRole"),
+    404: (WriteError.RETRYABLE, "; create its namespace or install its definition first"),
+    408: (WriteError.RETRYABLE, ""),
+    413: (WriteError.TERMINAL, "; the object is too large for the server: make it smaller"),
+    422: (WriteError.TERMINAL, "; correct the manifest"),
+    429: (WriteError.THROTTLED, ""),
+}
 _WEBHOOK_DENIED: Final = re.compile(r'admission webhook "([^"]+)" denied')
 _MANAGER: Final = re.compile(r'conflict with "([^"]+)"')
 
@@ -41,7 +62,7 @@ class Status:
     @property
     def fields(self) -> tuple[str, ...]:
         """The fields that the causes name."""
-        return tuple(field for _, field, _ in self.causes if field)
+        return tuple(field for _, field, _ in self.causes if field not in ("", "[]"))
 
 
 def status_of(answer: Answer) -> Status:
@@ -52,7 +73,8 @@ def status_of(answer: Answer) -> Status:
         body = None
     if not isinstance(body, dict) or body.get("kind") != "Status":
         return Status(answer.status)
-    details = body.get("details") if isinstance(body.get("details"), dict) else {}
+    details = body.get("details")
+    details = details if isinstance(details, dict) else {}
     causes = tuple(
         (str(cause.get("reason", "")), str(cause.get("field", "")), str(cause.get("message", "")))
         for cause in details.get("causes") or ()
@@ -86,7 +108,9 @@ def unreadable(answer: Answer | Lost, label: str) -> ReadFailure:
         detail = f"{label} is forbidden to this identity; grant the verb in a Role or ClusterRole"
         return ReadFailure(ReadError.UNAUTHORISED, detail)
     if status.code == 401:
-        return ReadFailure(ReadError.UNAUTHORISED, f"{label}: the server does not accept the credentials; sign in again")
+        return ReadFailure(
+            ReadError.UNAUTHORISED, f"{label}: the server does not accept the credentials; sign in again"
+        )
     detail = failure.detail + (f": {_shown(status.message)}" if status.message and status.code != 404 else "")
     return ReadFailure(failure.trouble, detail, status.retry_after or failure.retry_after_seconds)
 
@@ -110,27 +134,15 @@ def _judge(status: Status) -> tuple[WriteError, str]:
     denied = _WEBHOOK_DENIED.search(text)
     if denied is not None:
         return WriteError.TERMINAL, f"; the admission webhook {denied[1]} denies it: change the manifest or the webhook"
-    if _WEBHOOK_DOWN in text:
-        return WriteError.RETRYABLE, "; an admission webhook does not answer"
     if status.code == 500 and any(mark in text for mark in _SCHEMA):
         return WriteError.TERMINAL, "; the schema refuses the manifest: correct the field"
-    if status.code == 403 and "exceeded quota" in text:
-        return WriteError.DENIED, "; raise the ResourceQuota or ask for less"
-    if status.code == 403:
-        return WriteError.DENIED, "; grant the verb in a Role or ClusterRole"
     if status.code == 409:
         return _conflict(status)
-    if status.code == 413 or "etcdserver: request is too large" in text or "may not be longer than" in text:
-        return WriteError.TERMINAL, "; the object is too large for the server: make it smaller"
-    if status.code == 404:
-        return WriteError.RETRYABLE, "; create its namespace or install its definition first"
-    if status.code in (400, 405, 406, 415, 422):
-        return WriteError.TERMINAL, "; correct the manifest" if status.code in (400, 422) else ""
-    if status.code == 401:
-        return WriteError.DENIED, "; sign in again"
-    if status.code == 429:
-        return WriteError.THROTTLED, ""
-    return (WriteError.RETRYABLE if status.code >= 500 or status.code == 408 else WriteError.TERMINAL), ""
+    for mark, error, advice in _TEXTS:
+        if mark in text:
+            return error, f"; {advice}"
+    usual = WriteError.RETRYABLE if status.code >= 500 else WriteError.TERMINAL
+    return _CODES.get(status.code, (usual, ""))
 
 
 def _conflict(status: Status) -> tuple[WriteError, str]:

@@ -35,14 +35,15 @@ _BUILT_IN: Final = {
 }
 _TAKEN: Final = frozenset(kind for kinds in _BUILT_IN.values() for kind in kinds.split())
 # Built-in kinds that live in no namespace. A custom kind states its scope in its definition, and the server knows it.
-CLUSTER_SCOPED: Final = frozenset(
+_CLUSTER_SCOPED: Final = (
     "Namespace Node PersistentVolume PodSecurityPolicy IngressClass IPAddress ServiceCIDR ClusterRole "
     "ClusterRoleBinding CSIDriver CSINode StorageClass VolumeAttachment VolumeAttributesClass "
     "CustomResourceDefinition APIService MutatingAdmissionPolicy MutatingWebhookConfiguration "
     "ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration "
     "CertificateSigningRequest ClusterTrustBundle FlowSchema PriorityLevelConfiguration RuntimeClass DeviceClass "
-    "ResourceSlice PriorityClass".split()
+    "ResourceSlice PriorityClass"
 )
+CLUSTER_SCOPED: Final = frozenset(_CLUSTER_SCOPED.split())
 
 
 def is_built_in(group: str) -> bool:

@@ -89,7 +89,7 @@ def as_document(found: Sequence[Entry]) -> dict[str, Json]:
     return {sort: {name: sorted(owned) for name, owned in managers.items()} for sort, managers in shown.items()}
 
 
-def rivals(owners: Json, manager: str) -> dict[Path, str]:
+def applied_by_others(owners: Json, manager: str) -> dict[Path, str]:
     """Return the paths that another manager applies or an autoscaler sets, each with its name."""
     found: dict[Path, str] = {}
     for sort in (APPLY, AUTOSCALER):
@@ -97,6 +97,12 @@ def rivals(owners: Json, manager: str) -> dict[Path, str]:
             if name != manager:
                 found |= {paths.parse_path(text): name for text in owned}
     return found
+
+
+def applied_by(owners: Json, manager: str) -> dict[Path, str]:
+    """Return the paths that a manager applies."""
+    found = paths.resolve(owners, (APPLY, manager))
+    return {paths.parse_path(text): manager for text in found} if isinstance(found, list) else {}
 
 
 def owner_of(path: Path, owned: Mapping[Path, str]) -> str | None:

@@ -17,20 +17,20 @@ ANNOTATION = "holdfast.dev/fieldConflicts"
 def takes(desired: Mapping[str, Json], settings: Settings) -> bool:
     """Return True if a declared field is taken from a manager that applies it with another value."""
     declared = paths.resolve(desired, ("metadata", "annotations", ANNOTATION))
-    return FieldConflicts.TAKE in (settings.conflicts if declared is ABSENT else declared,)
+    return settings.conflicts == FieldConflicts.TAKE if declared is ABSENT else declared
 
 
-def rivals(desired: Mapping[str, Json], observed: Json, settings: Settings) -> dict[Path, str]:
+def fields_of_others(desired: Mapping[str, Json], observed: Json, settings: Settings) -> dict[Path, str]:
     """Return the paths that are left to other managers, each with the manager."""
     if takes(desired, settings):
         return {}
-    return owners.rivals(paths.resolve(observed, ("metadata", objects.OWNERS)), settings.manager)
+    return owners.applied_by_others(paths.resolve(observed, ("metadata", objects.OWNERS)), settings.manager)
 
 
 def changes(desired: Mapping[str, Json], observed: Json, settings: Settings) -> dict[str, str]:
     """Return the paths of other managers with everything above and below them, each with the reason."""
     reasons: dict[str, str] = {}
-    for path, name in rivals(desired, observed, settings).items():
+    for path, name in fields_of_others(desired, observed, settings).items():
         verb = "sets" if name.startswith("HorizontalPodAutoscaler/") else "applies"
         reason = f"{name} {verb} this field; set fieldConflicts: take to take it over"
         for related in _related(path, desired, observed):

@@ -115,7 +115,8 @@ class KubernetesReader(Reader):
     async def list(self, kind: str) -> AsyncIterator[Listed]:
         """Yield the objects of a kind in all namespaces, page by page.
 
-        A kind that is declared in several versions, or that must not be listed, has no list: its objects are read singly.
+        A kind that is declared in several versions, or that must not be listed, has no list. Its objects are read one
+        by one.
         """
         versions = self._cluster.declared_versions.get(kind, set())
         served = await self._cluster.served(self._client, kind, next(iter(versions)) if len(versions) == 1 else None)

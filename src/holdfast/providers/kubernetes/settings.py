@@ -1,13 +1,13 @@
 """The settings of a connection to a cluster.
 
-    connections:
-      cluster:
-        provider: kubernetes
-        kubeconfig: ~/.kube/config      # default: KUBECONFIG, then ~/.kube/config, then the service account of the pod
-        context: production             # default: the current context
-        namespace: shop                 # of namespaced objects that name none; default: that of the context
-        fieldManager: holdfast          # the name of our writes
-        fieldConflicts: leave           # or take: fields that another manager applies
+connections:
+  cluster:
+    provider: kubernetes
+    kubeconfig: ~/.kube/config      # default: KUBECONFIG, then ~/.kube/config, then the service account of the pod
+    context: production             # default: the current context
+    namespace: shop                 # of namespaced objects that name none; default: that of the context
+    fieldManager: holdfast          # the name of our writes
+    fieldConflicts: leave           # or take: fields that another manager applies
 """
 
 from __future__ import annotations

@@ -62,6 +62,8 @@ def selector_text(selector: Json) -> str:
                 terms.append(key)
             case "DoesNotExist":
                 terms.append(f"!{key}")
+            case _:
+                return ""
     return ",".join(terms)
 
 

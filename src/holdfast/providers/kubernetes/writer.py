@@ -79,14 +79,12 @@ class KubernetesWriter(Writer):
 
     async def _updated(self, place: Location, change: Change, live: dict[str, Json]) -> WriteResult:
         document = objects.document(live, place.served.gvk)
-        applied = owners.rivals(document["metadata"].get(objects.OWNERS, {}), "")  # ourselves included
-        others = platform.rivals(change.desired, document, self._client.settings)
+        ours = owners.applied_by(document["metadata"].get(objects.OWNERS), self._manager)
+        others = platform.fields_of_others(change.desired, document, self._client.settings)
         contested = apply_body.conflicts(change.paths, others)
         if contested:
             return _contested(place, contested)
-        rest = {path: name for path, name in applied.items() if name == self._manager or path in others}
-        body = apply_body.for_update(change.desired, live, change.left, rest, self._manager)
-        is_first = self._manager not in applied.values()
+        body = apply_body.for_update(change.desired, live, change.left, ours, others)
         answer = await self._apply(place, _conditional(body, live["metadata"]), force=True)
         result = self._result(place, answer, "patch", body)
         if isinstance(result, WriteFailure) or not isinstance(answer, Answer):
@@ -94,8 +92,10 @@ class KubernetesWriter(Writer):
         after = objects.parsed(answer.body) or live
         patch = apply_body.removals(change.paths, body, after)
         managed = None
-        if is_first:
-            managed = apply_body.without_owner(after["metadata"].get("managedFields") or [], _CLIENT_SIDE, self._manager)
+        if not ours:  # our first write of this object
+            managed = apply_body.without_owner(
+                after["metadata"].get("managedFields") or [], _CLIENT_SIDE, self._manager
+            )
         if managed is not None:
             patch.append({"op": "replace", "path": "/metadata/managedFields", "value": managed})
         return await self._patch(place, patch, after) if patch else result
@@ -119,7 +119,8 @@ class KubernetesWriter(Writer):
     ) -> Answer | Lost:
         asked = {"fieldManager": self._manager, "force": str(force).lower(), **(query or {})}
         gvk = place.served.gvk
-        sent = {**body, "apiVersion": gvk.api_version, "kind": gvk.kind}
+        metadata = {**body["metadata"], "name": place.name}
+        sent = {**body, "apiVersion": gvk.api_version, "kind": gvk.kind, "metadata": metadata}
         return await self._client.send(
             "PATCH",
             place.path,
@@ -147,7 +148,7 @@ class KubernetesWriter(Writer):
             return InProgress(place.ident, {"deleting": True}, 0.2)
         return errors.refused(answer, label)
 
-    async def poll(self, target: Target, token: Mapping[str, Json]) -> WriteResult:  # noqa: ARG002 - one kind of operation
+    async def poll(self, target: Target, token: Mapping[str, Json]) -> WriteResult:
         """Return Done once a deleted object is no longer there; finalizers may take their time."""
         place = await self._located(target)
         if isinstance(place, WriteFailure):
@@ -169,7 +170,7 @@ class KubernetesWriter(Writer):
             return WriteFailure(WriteError.RETRYABLE if place.is_absent else WriteError.TERMINAL, place.why)
         return place
 
-    async def _live(self, place: Location) -> dict[str, Json] | None | WriteFailure:
+    async def _live(self, place: Location) -> dict[str, Json] | WriteFailure | None:
         """Return the object right before a write; None if there is none."""
         label = place.label("get")
         answer = await self._client.get(place.path, label)
@@ -192,7 +193,9 @@ class KubernetesWriter(Writer):
 
     def _result(self, place: Location, answer: Answer | Lost, verb: str, sent: Json) -> WriteResult:
         if not isinstance(answer, Answer) or not 200 <= answer.status < 300:
-            hidden = {key: value for key, value in (sent or {}).items() if key not in ("apiVersion", "kind", "metadata")}
+            hidden = {
+                key: value for key, value in (sent or {}).items() if key not in ("apiVersion", "kind", "metadata")
+            }
             return errors.refused(answer, place.label(verb), hidden)
         live = objects.parsed(answer.body)
         if live is None:
@@ -228,5 +231,7 @@ def _compared(live: Mapping[str, Json]) -> Json:
 
 def _contested(place: Location, contested: Mapping[str, str]) -> WriteFailure:
     listed = ", ".join(f"{path} ({name})" for path, name in sorted(contested.items()))
-    message = f"{place.text} was not written: another manager applies {listed}; set fieldConflicts: take to take it over"
+    message = (
+        f"{place.text} was not written: another manager applies {listed}; set fieldConflicts: take to take it over"
+    )
     return WriteFailure(WriteError.TERMINAL, message)

@@ -11,9 +11,11 @@ import pytest
 import yaml
 
 from tests.acceptance.inprocess import invoke
-from tests.servers.kubernetes import ApiServer, kubernetes  # noqa: F401 - a fixture
+from tests.servers import kubernetes as servers
+from tests.servers.kubernetes import ApiServer
 
 HERE = Path(__file__).parent
+kubernetes = servers.kubernetes
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -73,9 +73,9 @@ def change_data(project: Project) -> None:
 
 def update_all(project: Project) -> None:
     body = project.server("GET", web(project))
-    body["spec"]["template"]["spec"]["containers"][0]["image"] = "shop/web:rival"
+    body["spec"]["template"]["spec"]["containers"][0]["image"] = "shop/web:other"
     body["spec"]["replicas"] = 4
-    project.server.update(web(project), body, "rival-controller")
+    project.server.update(web(project), body, "other-controller")
 
 
 EDITS: list[tuple[Callable[[Project], None], str, set[str], str | None]] = [
@@ -90,7 +90,7 @@ EDITS: list[tuple[Callable[[Project], None], str, set[str], str | None]] = [
     (reorder_arguments, "web", {"/spec/template/spec/containers[name=app]/args"}, "kubectl-edit"),
     (add_sidecar, "web", {"/spec/template/spec/containers[name=spy]"}, "injector"),
     (change_data, "settings", {"/data/color", "/data/extra"}, "kubectl-edit"),
-    (update_all, "web", {IMAGE, "/spec/replicas"}, "rival-controller"),
+    (update_all, "web", {IMAGE, "/spec/replicas"}, "other-controller"),
 ]
 
 
@@ -269,17 +269,17 @@ def test_a_declared_change_of_a_field_that_another_manager_applies_is_refused_wi
 
 
 def test_nothing_of_another_applier_is_lost(project: Project):
-    """A rival applies labels, an annotation and a container of its own; our corrections keep all of them."""
+    """Another manager applies labels, an annotation and a container of its own; our corrections keep all of them."""
     project.write(objects.deployment(project.namespace))
-    rival = {
+    other = {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
         "metadata": {"name": "web", "labels": {"owner": "gitops"}, "annotations": {"gitops/sha": "abc"}},
         "spec": {"template": {"spec": {"containers": [{"name": "mesh", "image": "mesh:1"}]}}},
     }
     project.apply()
-    project.server.apply(web(project), rival, "gitops")
-    before = [item for item in project.server("GET", web(project))["metadata"]["managedFields"]]
+    project.server.apply(web(project), other, "gitops")
+    before = list(project.server("GET", web(project))["metadata"]["managedFields"])
     set_image(project)
     project.apply()
     live = project.server("GET", web(project))

@@ -15,7 +15,7 @@ def refused(project: Project, *objects: dict[str, Any]) -> str:
     project.write(*objects)
     done = project.run("apply", "--yes")
     assert done.returncode == 1, done.stdout + done.stderr
-    return done.stdout
+    return done.stdout + done.stderr
 
 
 def test_a_manifest_that_the_schema_refuses_names_the_field(project: Project):
@@ -76,7 +76,7 @@ def test_a_namespaced_kind_without_a_namespace_is_an_error_with_its_line(project
     project.write(wanted)
     done = project.run("plan")
     assert done.returncode != 0
-    assert "k8s/shop.yaml:5" in done.stderr
+    assert "k8s/shop.yaml:7" in done.stderr
     assert "metadata.namespace" in done.stderr
     project.connect(namespace=project.namespace)
     project.apply()
@@ -125,7 +125,10 @@ def test_a_webhook_that_is_down_is_told_and_passes(project: Project, policy: str
 def allow(project: Project, *verbs: str) -> None:
     """Give the identity `reader` some verbs on ConfigMaps of a namespace, and no others."""
     path = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{project.namespace}"
-    role = {"metadata": {"name": "r"}, "rules": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": list(verbs)}]}
+    role = {
+        "metadata": {"name": "r"},
+        "rules": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": list(verbs)}],
+    }
     project.server("POST", f"{path}/roles", role)
     binding = {
         "metadata": {"name": "r"},

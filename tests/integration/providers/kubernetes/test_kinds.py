@@ -1,4 +1,4 @@
-"""Any kind that the server serves: custom ones, kinds that groups share, lists, and manifests as Kubernetes reads them."""
+"""Any kind that the server serves, custom or shared by two groups, and manifests as Kubernetes reads them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ def test_a_definition_and_its_objects_are_applied_together(project: Project, gro
 
 def test_a_removed_definition_makes_its_objects_unknown_and_never_missing(project: Project, group: str):
     project.write(custom(group, "Widget", project.namespace, size=2), file="widget.yaml")
-    project.server("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", objects.definition(group, "Widget"))
+    project.server(
+        "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", objects.definition(group, "Widget")
+    )
     path = f"/apis/{group}/v1/namespaces/{project.namespace}/widgets"
     wait_for(lambda: project.server.request("GET", path)[0] == 200)
     project.apply()
@@ -49,7 +51,9 @@ def test_a_removed_definition_makes_its_objects_unknown_and_never_missing(projec
     found = project.resource("Widget", "one")
     assert found["status"] == "unknown"
     assert "CustomResourceDefinition" in found["reason"]
-    project.server("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", objects.definition(group, "Widget"))
+    project.server(
+        "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", objects.definition(group, "Widget")
+    )
     wait_for(lambda: project.server.request("GET", path)[0] == 200)
     assert project.resource("Widget", "one")["status"] == "missing"
 
@@ -62,7 +66,9 @@ def test_a_kind_with_the_name_of_a_built_in_kind_is_written_with_its_group(proje
 
 def test_a_kind_in_two_groups_is_an_error_with_its_line(project: Project, group: str):
     other = f"o{group}"
-    project.write(custom(group, "Gadget", project.namespace, size=1), custom(other, "Gadget", project.namespace, size=1))
+    project.write(
+        custom(group, "Gadget", project.namespace, size=1), custom(other, "Gadget", project.namespace, size=1)
+    )
     done = project.run("plan")
     assert done.returncode != 0
     assert "k8s/shop.yaml:9" in done.stderr
