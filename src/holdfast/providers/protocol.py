@@ -140,6 +140,7 @@ class Change:
     paths: tuple[str, ...]  # the only paths that may be written
     etag: str | None = None
     left: tuple[str, ...] = ()  # paths that differ and must stay as they are, for providers that write whole documents
+    exact: tuple[str, ...] = ()  # the paths of the findings, where `paths` has the whole lists around them
 
 
 class Reader(Protocol):

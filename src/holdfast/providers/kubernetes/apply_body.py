@@ -7,15 +7,15 @@ applies it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from holdfast.compare import apply_patch, paths
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
-from holdfast.model.path import Path, Pointer, Selector
+from holdfast.model.path import Path
+from holdfast.providers import minimal_patch
 from holdfast.providers.kubernetes import objects, owners
-from holdfast.providers.minimal_patch import rfc6901
 
 # Keys of list elements that a server fills in. Servers before 1.21 refuse an apply that leaves them out.
 _KEY_DEFAULTS: Final = {("Service", ("spec", "ports")): {"protocol": "TCP"}}
@@ -60,88 +60,20 @@ def for_update(
     return with_keys(objects.declared(body))
 
 
-def removals(changed: Iterable[str], body: Mapping[str, Json], live: Mapping[str, Json]) -> list[dict[str, Json]]:
-    """Return the JSON patch that removes what is still there at changed paths and not in the body, the last first.
+def corrections(changed: Iterable[str], body: Mapping[str, Json], live: Mapping[str, Json]) -> list[dict[str, Json]]:
+    """Return the JSON patch that must go before an apply; empty if the apply corrects everything itself.
 
-    Apply removes only fields that nobody else owns. A field that an update added belongs to its writer.
+    Apply removes only fields that nobody else owns, and a field that an update added belongs to its writer. So removals
+    go first, together with the other corrections, because an object may not be valid halfway.
     """
-    keys = _list_keys(live["metadata"].get("managedFields"))
-    pointers = set()
-    for text in changed:
-        path = paths.parse_path(text)
-        pointer = _pointer(live, path)
-        wanted = paths.resolve(body, path)
-        if pointer is None:
-            continue
-        if wanted is ABSENT:
-            pointers.add(pointer)
-        else:
-            pointers.update(_surplus(wanted, paths.resolve(live, path), pointer, keys))
-    ordered = sorted(
-        pointers, key=lambda pointer: [(1, step, "") if isinstance(step, int) else (0, 0, step) for step in pointer]
+    texts = tuple(changed)
+    is_needed = any(
+        paths.resolve(body, path) is ABSENT and paths.resolve(live, path) is not ABSENT
+        for path in map(paths.parse_path, texts)
     )
-    return [{"op": "remove", "path": rfc6901(pointer)} for pointer in reversed(ordered)]
-
-
-Keys = Mapping[Pointer, tuple[str, ...]]
-
-
-def _list_keys(managed: Json) -> Keys:
-    """Return the keys of the elements of associative lists; the path of a list leaves out the elements around it."""
-    found: dict[Pointer, tuple[str, ...]] = {}
-    for entry in owners.entries(managed):
-        for path in entry.paths:
-            for index, step in enumerate(path):
-                if isinstance(step, Selector):
-                    found[_names(path[:index])] = tuple(name for name, _ in step.fields)
-    return found
-
-
-def _names(path: Path | Pointer) -> Pointer:
-    return tuple(step for step in path if isinstance(step, str))
-
-
-def _surplus(wanted: Json, live: Json, pointer: Pointer, keys: Keys) -> Iterator[Pointer]:
-    """Yield the elements of associative lists that are not wanted."""
-    if not isinstance(wanted, list) or not isinstance(live, list):
-        return
-    names = keys.get(_names(pointer))
-    for index, element in enumerate(live) if names else ():
-        if not any(_is_same(element, other, names or ()) for other in wanted):
-            yield (*pointer, index)
-
-
-def _is_same(element: Json, other: Json, names: Iterable[str]) -> bool:
-    """Return True if two elements have the same keys; a key that is not declared has its default."""
-    if not isinstance(element, dict) or not isinstance(other, dict):
-        return False
-    return all(name not in other or other[name] == element.get(name) for name in names)
-
-
-def _pointer(live: Json, path: Path) -> Pointer | None:
-    """Return the place of a path in a live object, with indices for selectors; None if nothing is there."""
-    here, found = live, []
-    for step in path:
-        place: str | int
-        if isinstance(here, list):
-            index = _index(here, step)
-            if index is None:
-                return None
-            place = index
-        elif isinstance(here, dict) and str(step) in here:
-            place = str(step)
-        else:
-            return None
-        found.append(place)
-        here = here[place]
-    return tuple(found)
-
-
-def _index(here: list[Json], step: object) -> int | None:
-    if isinstance(step, Selector):
-        return next((index for index, element in enumerate(here) if paths.selects(step, element)), None)
-    index = int(str(step)) if str(step).isdigit() else -1
-    return index if 0 <= index < len(here) else None
+    return (
+        minimal_patch.json_patch(dict(live), minimal_patch.wanted(dict(body), dict(live), texts)) if is_needed else []
+    )
 
 
 def conflicts(changed: Iterable[str], others: Mapping[Path, str]) -> dict[str, str]:

@@ -27,6 +27,8 @@ _SCHEMA: Final = (
     "json: cannot",
 )
 _TEXTS: Final = (  # in the message of a Status, with the failure and what to do
+    # A JSON patch whose test failed is answered with nothing but this, and the test is that of the state.
+    ("the server rejected our request due to an error in our request", WriteError.MOVED, "the object has changed"),
     ("failed calling webhook", WriteError.RETRYABLE, "an admission webhook does not answer"),
     ("exceeded quota", WriteError.DENIED, "raise the ResourceQuota or ask for less"),
     ("request is too large", WriteError.TERMINAL, "the object is too large for the server: make it smaller"),

@@ -42,20 +42,25 @@ class KubernetesWriter(Writer):
         if isinstance(live, WriteFailure):
             return live
         if live is not None:
-            return await self._repeated(place, body, live)
+            return await self._repeated(place, body)
         answer = await self._apply(place, body, force=False)
         return self._result(place, answer, "create", body)
 
-    async def _repeated(self, place: Location, body: dict[str, Json], live: Mapping[str, Json]) -> WriteResult:
-        """Return Done for an object of an earlier attempt: applying it again changes nothing."""
-        entries = owners.entries(live["metadata"].get("managedFields"))
-        if not any(entry.manager == self._manager and entry.operation == owners.APPLY for entry in entries):
-            return WriteFailure(WriteError.MOVED, f"{place.text} exists already")
-        answer = await self._apply(place, _conditional(body, live["metadata"]), force=False, query={"dryRun": "All"})
-        after = objects.parsed(answer.body) if isinstance(answer, Answer) and answer.status == 200 else None
-        if after is None or _compared(after) != _compared(live):
-            return WriteFailure(WriteError.MOVED, f"{place.text} exists already and differs")
-        return Done(place.ident, objects.document(live, place.served.gvk), objects.etag(live["metadata"]))
+    async def _repeated(self, place: Location, body: dict[str, Json]) -> WriteResult:
+        """Return Done for an object of an earlier attempt: applying it again would change nothing."""
+        for attempt in range(_ATTEMPTS):
+            live = await self._live(place)
+            if live is None or isinstance(live, WriteFailure):
+                return live or WriteFailure(WriteError.MOVED, f"{place.text} was deleted meanwhile")
+            metadata = live["metadata"]
+            if not any(entry.manager == self._manager for entry in owners.entries(metadata.get("managedFields"))):
+                break
+            answer = await self._apply(place, _conditional(body, metadata), force=False, query={"dryRun": "All"})
+            after = objects.parsed(answer.body) if isinstance(answer, Answer) and answer.status == 200 else None
+            if after is not None and _compared(after, body) == _compared(live, body):
+                return Done(place.ident, objects.document(live, place.served.gvk), objects.etag(metadata))
+            await asyncio.sleep(0.05 * 2**attempt)  # a controller may have written the status in between
+        return WriteFailure(WriteError.MOVED, f"{place.text} exists already")
 
     async def update(self, target: Target, change: Change, key: str) -> WriteResult:  # noqa: ARG002
         """Apply the declaration with the paths that must stay as they are, in the state that was decided on."""
@@ -85,26 +90,52 @@ class KubernetesWriter(Writer):
         if contested:
             return _contested(place, contested)
         body = apply_body.for_update(change.desired, live, change.left, ours, others)
-        answer = await self._apply(place, _conditional(body, live["metadata"]), force=True)
+        patch = apply_body.corrections(change.exact or change.paths, body, live)
+        if patch:
+            answer = await self._patch(place, patch, live)
+            if not isinstance(answer, Answer) or answer.status != 200:
+                return self._result(place, answer, "patch", body)
+            live = objects.parsed(answer.body) or live
+        answer = await self._apply_to(place, body, live)
         result = self._result(place, answer, "patch", body)
-        if isinstance(result, WriteFailure) or not isinstance(answer, Answer):
-            return result
-        after = objects.parsed(answer.body) or live
-        patch = apply_body.removals(change.paths, body, after)
-        managed = None
-        if not ours:  # our first write of this object
-            managed = apply_body.without_owner(
-                after["metadata"].get("managedFields") or [], _CLIENT_SIDE, self._manager
-            )
-        if managed is not None:
-            patch.append({"op": "replace", "path": "/metadata/managedFields", "value": managed})
-        return await self._patch(place, patch, after) if patch else result
+        after = objects.parsed(answer.body) if isinstance(answer, Answer) and isinstance(result, Done) else None
+        return result if after is None else await self._disowned(place, after, result, is_first=not ours)
 
-    async def _patch(self, place: Location, patch: list[dict[str, Json]], live: Mapping[str, Json]) -> WriteResult:
-        """Remove what an apply cannot remove, in the state that the apply left."""
+    async def _apply_to(self, place: Location, body: dict[str, Json], live: dict[str, Json]) -> Answer | Lost:
+        """Apply a body to an object in a state; status and other counters of the server may move meanwhile."""
+        attempt = 0
+        while True:
+            answer = await self._apply(place, _conditional(body, live["metadata"]), force=True)
+            attempt += 1
+            if not isinstance(answer, Answer) or answer.status != 409 or attempt == _ATTEMPTS:
+                return answer
+            again = await self._live(place)
+            if not isinstance(again, dict) or _compared(again, body) != _compared(live, body):
+                return answer
+            live = again
+            await asyncio.sleep(0.05 * 2**attempt)
+
+    async def _disowned(
+        self, place: Location, after: dict[str, Json], result: WriteResult, *, is_first: bool
+    ) -> WriteResult:
+        """Give up the fields that updates of ours or, at our first write, client-side apply own beside our apply.
+
+        A field with a second owner would stay when it leaves the declaration. A failure is no failure of the write.
+        """
+        managers = (self._manager, *(_CLIENT_SIDE if is_first else ()))
+        managed = apply_body.without_owner(after["metadata"].get("managedFields") or [], managers, self._manager)
+        if managed is None:
+            return result
+        patch = [{"op": "replace", "path": "/metadata/managedFields", "value": managed}]
+        answer = await self._patch(place, patch, after)
+        cleaned = self._result(place, answer, "patch", None)
+        return cleaned if isinstance(cleaned, Done) else result
+
+    async def _patch(self, place: Location, patch: list[dict[str, Json]], live: Mapping[str, Json]) -> Answer | Lost:
+        """Send a JSON patch for an object in a state."""
         version = live["metadata"]["resourceVersion"]
         guard = {"op": "test", "path": "/metadata/resourceVersion", "value": version}
-        answer = await self._client.send(
+        return await self._client.send(
             "PATCH",
             place.path,
             place.label("patch"),
@@ -112,7 +143,6 @@ class KubernetesWriter(Writer):
             body=orjson.dumps([guard, *patch]),
             content_type=client.JSON_PATCH,
         )
-        return self._result(place, answer, "patch", None)
 
     async def _apply(
         self, place: Location, body: dict[str, Json], *, force: bool, query: Mapping[str, str] | None = None
@@ -220,13 +250,16 @@ def _is_decided_on(live: Mapping[str, Json], change: Change) -> bool:
         return True
     if objects.split_etag(change.etag)[0] != live["metadata"].get("uid"):
         return False
-    before = change.observed if isinstance(change.observed, dict) else {}
-    return bool(_compared(live) == _compared(before))
+    before = change.observed if isinstance(change.observed, dict) else {"metadata": {}}
+    return bool(_compared(live, change.desired) == _compared(before, change.desired))
 
 
-def _compared(live: Mapping[str, Json]) -> Json:
-    """Return the parts of an object that its owner writes."""
-    return {key: value for key, value in objects.declared(live).items() if key not in ("apiVersion", "kind")}
+def _compared(live: Mapping[str, Json], declared: Mapping[str, Json]) -> Json:
+    """Return the parts of an object that count for a write; controllers keep annotations that nobody declares."""
+    kept = {key: value for key, value in objects.declared(live).items() if key not in ("apiVersion", "kind")}
+    wanted = declared.get("metadata", {}).get("annotations") or {}
+    annotations = {key: value for key, value in (kept["metadata"].get("annotations") or {}).items() if key in wanted}
+    return {**kept, "metadata": {**kept["metadata"], "annotations": annotations}}
 
 
 def _contested(place: Location, contested: Mapping[str, str]) -> WriteFailure:
