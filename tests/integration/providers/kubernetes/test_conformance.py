@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import aiohttp
 import pytest
@@ -90,7 +90,7 @@ class Injector:
 
     async def put(self, kind: str, ident: str, path: FieldPath, value: Json) -> None:
         where = self._path(kind, ident)
-        status, answer = 409, {}
+        status, answer = 409, cast("dict[str, Any]", {})
         while status == 409:  # controllers write the status in between
             body = apply_patch.put(_RUNNING[0].get(where), path, value)
             status, answer = _RUNNING[0].request("PUT", where, body, fieldManager="drift")
