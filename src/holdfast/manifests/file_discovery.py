@@ -104,11 +104,12 @@ def load(source: Source, stdin: BinaryIO | None) -> bytes:
 def may_be_manifest(data: bytes, *, has_kubernetes: bool = False) -> bool:
     """Return True if a file found in a folder is to be read: it names our group, or lacks only the apiVersion.
 
-    In a project with a cluster any file with a kind is read.
+    In a project with a cluster any file with an apiVersion is read.
     """
     if b"holdfast.dev" in data:
         return True
-    return _KIND.search(data) is not None and (has_kubernetes or _API_VERSION.search(data) is None)
+    has_version = _API_VERSION.search(data) is not None
+    return has_kubernetes if has_version else _KIND.search(data) is not None
 
 
 def common_folder(given: Iterable[str], cwd: Path | None = None) -> Path:

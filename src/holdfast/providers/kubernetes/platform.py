@@ -17,7 +17,7 @@ ANNOTATION = "holdfast.dev/fieldConflicts"
 def takes(desired: Mapping[str, Json], settings: Settings) -> bool:
     """Return True if a declared field is taken from a manager that applies it with another value."""
     declared = paths.resolve(desired, ("metadata", "annotations", ANNOTATION))
-    return settings.conflicts == FieldConflicts.TAKE if declared is ABSENT else declared
+    return bool((settings.conflicts if declared is ABSENT else declared) == FieldConflicts.TAKE)
 
 
 def fields_of_others(desired: Mapping[str, Json], observed: Json, settings: Settings) -> dict[Path, str]:

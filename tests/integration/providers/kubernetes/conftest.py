@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
+from holdfast_emulators.kubernetes import ApiServer
 from tests.acceptance.inprocess import invoke
 from tests.servers import kubernetes as servers
-from tests.servers.kubernetes import ApiServer
 
 HERE = Path(__file__).parent
 kubernetes = servers.kubernetes

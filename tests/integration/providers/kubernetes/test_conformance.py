@@ -24,8 +24,9 @@ from holdfast.providers.protocol import Connection
 from holdfast.testing import conformance
 from holdfast.testing.conformance import Case, ProviderUnderTest, Sample
 from holdfast.testing.fault_proxy import FaultProxy
+from holdfast_emulators.kubernetes import ApiServer
 from tests.integration.providers.kubernetes import objects
-from tests.servers.kubernetes import ApiServer, wait_for
+from tests.servers.kubernetes import wait_for
 
 PATHS = {
     "ConfigMap": "/api/v1/namespaces/{}/configmaps",

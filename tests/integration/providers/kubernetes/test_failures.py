@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from holdfast_emulators.kubernetes import ApiServer
 from tests.integration.providers.kubernetes import objects
 from tests.integration.providers.kubernetes.conftest import Project
-from tests.servers.kubernetes import ApiServer, wait_for
+from tests.servers.kubernetes import wait_for
 
 
 def refused(project: Project, *objects: dict[str, Any]) -> str:

@@ -180,7 +180,7 @@ def test_what_a_controller_fills_in_late_is_no_drift_and_a_later_change_is(kind,
             document = {step: document}
         return document
 
-    nothing = {path[0]: {}} if len(path) > 1 else {}
+    nothing: dict[str, object] = {path[0]: {}} if len(path) > 1 else {}
     assert is_unchanged(kind, {}, nothing, having(first))
     assert not is_unchanged(kind, {}, having(first), having(second))
     assert not is_unchanged(kind, {}, having(first), nothing), "it was removed"
