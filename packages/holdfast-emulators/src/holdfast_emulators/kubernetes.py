@@ -144,7 +144,7 @@ class ApiServer:
             f"--advertise-client-urls={here}:{client} --listen-peer-urls={here}:{peer} "
             f"--initial-advertise-peer-urls={here}:{peer} --initial-cluster=t={here}:{peer}",
         )
-        self._etcd_url = f"{here}:{client}"
+        self.etcd_url = f"{here}:{client}"
         self.start_api()
         self.kubeconfig.write_text(json.dumps(self._kubeconfig(self.token)))
         loops = f"--kubeconfig={self.kubeconfig} --leader-elect=false --bind-address=127.0.0.1 --secure-port=0 --port=0"
@@ -159,7 +159,7 @@ class ApiServer:
         key = self.folder / "sa.key"
         self._spawn(
             "kube-apiserver",
-            f"--etcd-servers={self._etcd_url} --bind-address=127.0.0.1 --advertise-address=127.0.0.1 "
+            f"--etcd-servers={self.etcd_url} --bind-address=127.0.0.1 --advertise-address=127.0.0.1 "
             f"--secure-port={self.port} --cert-dir={self.folder}/certs --service-cluster-ip-range=10.0.0.0/16 "
             f"--token-auth-file={self.folder}/tokens.csv --authorization-mode=RBAC --allow-privileged=true "
             f"--service-account-issuer={self.url} --service-account-key-file={key} "

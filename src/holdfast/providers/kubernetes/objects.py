@@ -63,12 +63,17 @@ def split_ident(text: str) -> tuple[str | None, str]:
     return namespace or None, name
 
 
-def etag(metadata: Mapping[str, Json]) -> str:
-    """Return the precondition of a write: the object itself, in this state."""
+def digest(metadata: Mapping[str, Json]) -> str:
+    """Return the digest of an object: it is another one when anything of the object changes."""
     return f"{metadata.get('uid', '')}@{metadata.get('resourceVersion', '')}"
 
 
-def split_etag(text: str) -> tuple[str, str]:
-    """Return the uid and the resourceVersion of an etag."""
-    uid, _, version = text.partition("@")
-    return uid, version
+def etag(metadata: Mapping[str, Json]) -> str:
+    """Return the precondition of a write: the object itself, in this state, with the count of its specifications."""
+    return f"{digest(metadata)}@{metadata.get('generation', '')}"
+
+
+def split_etag(text: str) -> tuple[str, str, str]:
+    """Return the uid, the resourceVersion and the generation of an etag."""
+    uid, version, generation = text.split("@")
+    return uid, version, generation

@@ -29,6 +29,7 @@ class _Metadata(msgspec.Struct):
     namespace: str = ""
     uid: str = ""
     resourceVersion: str = ""  # noqa: N815 - the server's name
+    generation: int | None = None
     deletionTimestamp: str | None = None  # noqa: N815
 
 
@@ -85,17 +86,18 @@ class KubernetesReader(Reader):
         seen = head.metadata
         if (seen.name, seen.namespace or None, head.kind) != (place.name, place.namespace, place.served.gvk.kind):
             return ReadFailure(ReadError.MALFORMED, f"the answer to {label} is not about the object asked for")
-        tag = f"{seen.uid}@{seen.resourceVersion}"
+        digest = f"{seen.uid}@{seen.resourceVersion}"
+        tag = f"{digest}@{'' if seen.generation is None else seen.generation}"
         if seen.deletionTimestamp is not None:
             return ReadFailure(ReadError.UNSETTLED, f"{place.text} is being deleted; its finalizers are not done")
-        if hint is not None and hint.raw_digest == tag:
-            return Unchanged(tag, tag)
+        if hint is not None and hint.raw_digest == digest:
+            return Unchanged(tag, digest)
         live = objects.parsed(answer.body)
         if live is None:
             return errors.malformed(label)
         scaled = self._autoscaler(place.served, place.namespace, place.name)
         document = objects.document(live, place.served.gvk, scaled)
-        return Found(document, tag, tag, place.ident, seen.uid, version=place.served.gvk.api_version)
+        return Found(document, tag, digest, place.ident, seen.uid, version=place.served.gvk.api_version)
 
     def _absence(self, place: Location, answer: Answer | Lost) -> ReadResult | None:
         """Return NotFound if a 404 is about the object itself; a 404 of the path says nothing about the object."""

@@ -165,18 +165,28 @@ class KubernetesWriter(Writer):
         place = await self._located(target)
         if isinstance(place, WriteFailure):
             return place
-        options: dict[str, Json] = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
-        if etag is not None:
-            uid, version = objects.split_etag(etag)
-            options["preconditions"] = {"uid": uid, "resourceVersion": version}
         label = place.label("delete")
-        answer = await self._client.send("DELETE", place.path, label, body=orjson.dumps(options))
+        options: dict[str, Json] = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
+        for _ in range(_ATTEMPTS):
+            if etag is not None:
+                uid, version, _generation = objects.split_etag(etag)
+                options["preconditions"] = {"uid": uid, "resourceVersion": version}
+            answer = await self._client.send("DELETE", place.path, label, body=orjson.dumps(options))
+            if not isinstance(answer, Answer) or answer.status != 409 or etag is None:
+                return self._deleted(place, answer)
+            live = await self._live(place)
+            if not isinstance(live, dict) or not _has_same_spec(live["metadata"], etag):
+                break
+            etag = objects.etag(live["metadata"])  # only its status moved
+        return WriteFailure(WriteError.MOVED, f"{place.text} changed since its deletion was decided")
+
+    def _deleted(self, place: Location, answer: Answer | Lost) -> WriteResult:
         if isinstance(answer, Answer) and answer.status == 404:
             return self._absent(place, answer)
         if isinstance(answer, Answer) and 200 <= answer.status < 300:
             self._note(place)
             return InProgress(place.ident, {"deleting": True}, 0.2)
-        return errors.refused(answer, label)
+        return errors.refused(answer, place.label("delete"))
 
     async def poll(self, target: Target, token: Mapping[str, Json]) -> WriteResult:
         """Return Done once a deleted object is no longer there; finalizers may take their time."""
@@ -252,6 +262,12 @@ def _is_decided_on(live: Mapping[str, Json], change: Change) -> bool:
         return False
     before = change.observed if isinstance(change.observed, dict) else {"metadata": {}}
     return bool(_compared(live, change.desired) == _compared(before, change.desired))
+
+
+def _has_same_spec(metadata: Mapping[str, Json], etag: str) -> bool:
+    """Return True if an object has the specification of an etag, for kinds whose specifications are counted."""
+    uid, _, generation = objects.split_etag(etag)
+    return metadata.get("uid") == uid and bool(generation) and str(metadata.get("generation")) == generation
 
 
 def _compared(live: Mapping[str, Json], declared: Mapping[str, Json]) -> Json:

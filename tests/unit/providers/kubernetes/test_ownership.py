@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from holdfast.model.path import Path as FieldPath
 from holdfast.model.path import Selector
 from holdfast.providers.kubernetes import apply_body, attribution, owners, platform
 from holdfast.providers.kubernetes.settings import FieldConflicts, Settings
@@ -107,14 +108,14 @@ def test_a_path_that_is_left_goes_out_with_its_live_value():
 
 
 def test_a_path_that_another_manager_applies_is_left_out():
-    others = {("spec", "replicas"): "gitops"}
+    others: dict[FieldPath, str] = {("spec", "replicas"): "gitops"}
     body = apply_body.for_update(pod(replicas=2), pod(replicas=5), ["/spec/replicas"], {}, others)
     assert "replicas" not in body["spec"]
 
 
 def test_an_undeclared_path_of_ours_is_kept_and_that_of_an_update_is_not_taken():
     live = {**pod(replicas=5), "data": {"a": "1"}}
-    ours = {("spec", "replicas"): "holdfast"}
+    ours: dict[FieldPath, str] = {("spec", "replicas"): "holdfast"}
     body = apply_body.for_update(pod(), live, ["/spec/replicas", "/data/a"], ours, {})
     assert body["spec"]["replicas"] == 5
     assert "data" not in body
