@@ -134,7 +134,7 @@ class Walk:
         if self._adopting and rule is not None and rule.whole and type(four[DESIRED]) is dict:
             for key in observed.keys() - desired.keys():
                 below, here = node.child(key), (ABSENT, ABSENT, ABSENT, observed[key])
-                if not _is_left_to_service(below) and not is_void(below, observed[key]):
+                if not below.is_left_to_service and not is_void(below, observed[key]):
                     self._emit(below, (*path, key), (*pointer, key), here, _ADDED, ChangedBy.UNKNOWN, node.label("map"))
 
     def _moved_entries(
@@ -245,7 +245,7 @@ class Walk:
         label = _list_label(node, aligned.kind)
         four = (items[0], items[1], items[2], items[3])
         is_whole = not isinstance(sample, dict) or (node.list_rule is not None and node.list_rule.whole)
-        if self._adopting and items[DESIRED] is ABSENT and is_whole and not _is_left_to_service(below):
+        if self._adopting and items[DESIRED] is ABSENT and is_whole and not below.is_left_to_service:
             # A declared list of plain values is declared as a whole; among objects a service may keep its own, unless
             # the rules say otherwise.
             self._emit(below, (*path, step), (*pointer, index), four, Op.ELEMENT_ADDED, ChangedBy.UNKNOWN, label)
@@ -335,11 +335,9 @@ class Walk:
             return True
         if self.equal(node, desired, observed):
             return True
-        if not self._adopting:
-            return False
-        # A declared zero at such a field means that the service shall fill it in.
-        is_filled_in = node.filled_in and is_void(node, desired, Presence.ZERO)
-        return is_filled_in or _is_withheld(node, observed) or self._is_respelt(node, desired, observed)
+        if node.filled_in and self._adopting and is_void(node, desired, Presence.ZERO):
+            return True  # a declared zero asks the service to fill it in
+        return self._adopting and (_is_withheld(node, observed) or self._is_respelt(node, desired, observed))
 
     def _is_untold(self, node: Node, desired: Json, applied: Json, observed: Json) -> bool:
         """Return True if the declaration of a create-only field changed and the live value does not show it."""
@@ -410,11 +408,6 @@ class Walk:
     def _note(self, path: Path, outcome: str, node: Node, *aspects: str) -> None:
         if self._trace is not None:
             self._trace.append(TraceEntry(path, outcome, node.label(*aspects)))
-
-
-def _is_left_to_service(node: Node) -> bool:
-    """Return True if an undeclared value is not compared, or may be filled in by the service."""
-    return node.hidden or node.hidden_unless_declared or node.filled_in
 
 
 def _is_withheld(node: Node, observed: Json) -> bool:

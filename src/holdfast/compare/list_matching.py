@@ -118,7 +118,36 @@ def _keyed_ids(
         if len(set(ids)) != len(ids) or len(names) != len(ids):
             return None
         out.append(ids)
+    if len(key) > 1:
+        _complete_keys(out)
     return out
+
+
+def _complete_keys(columns: list[list[Hashable]]) -> None:
+    """Give an element that lacks a part of its key the key of the one element elsewhere that it can be.
+
+    A service may fill in a part of a key, and its default is not always published. An element that the anchor or the
+    list matched against it has just so is left alone.
+    """
+    for column, ids in enumerate(columns):
+        for index, ident in enumerate(ids):
+            if not isinstance(ident, tuple) or None not in ident:
+                continue
+            others = [other for place, other in enumerate(columns) if place != column]
+            if not any(ident in other for other in columns[:2] if other is not ids):
+                full = (_completion(ident, other, ids) for other in others)
+                ids[index] = next((found for found in full if found is not None), ident)
+
+
+def _completion(ident: tuple[Hashable, ...], others: list[Hashable], taken: list[Hashable]) -> Hashable | None:
+    fitting = [
+        other
+        for other in others
+        if isinstance(other, tuple)
+        and other not in taken
+        and all(part is None or part == full for part, full in zip(ident, other, strict=True))
+    ]
+    return fitting[0] if len(fitting) == 1 else None
 
 
 def _key_part(node: Node, value: Json, given: Comparator | None, adopting: bool) -> Hashable:  # noqa: FBT001

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from holdfast.compare import hash_schemes
 from holdfast.compare.profiles import Profile
 from holdfast.model.json import Json
 from holdfast.providers.kubernetes import schema_rules
@@ -47,6 +48,7 @@ class Kinds(Mapping[str, Kind]):
             name,
             lists=not isinstance(served, ServedKind) or "list" in served.verbs,
             conditional=True,
+            hash_scheme=hash_schemes.FINGERPRINT.id,
             profiles=rules(usual) if usual else (),
             versions=Versions(version_of, rules),
         )

@@ -68,10 +68,13 @@ class Workflow:
     signal_fingerprint: str = ""
 
 
-def workflow_created(remediation: Remediation, workflow: Workflow, at: float) -> RemediationEvent:
+def workflow_created(
+    remediation: Remediation, workflow: Workflow, at: float, *, hash_scheme: str = ""
+) -> RemediationEvent:
     """Tell that a remediation begins, with the state its target is in before the first write."""
     fields: dict[str, Json] = {
         "pre_remediation_spec_hash": remediation.pre_hash,
+        "hash_scheme": hash_scheme,
         "target_resource": remediation.target,
         "workflow_id": workflow.id,
         "workflow_version": workflow.version,
@@ -111,6 +114,8 @@ def scheduled(remediation: Remediation, windows: Windows, timing: Timing, at: fl
 def hash_computed(remediation: Remediation, baseline: StateHash, at: float) -> RemediationEvent:
     """Tell the state the remediation left its target in; a match with the state before means it changed no spec."""
     fields: dict[str, Json] = {"component": "hash", "assessed": True, "post_remediation_spec_hash": baseline.hash}
+    if baseline.way:
+        fields["hash_scheme"] = baseline.way
     if remediation.pre_hash is not None:
         fields["pre_remediation_spec_hash"] = remediation.pre_hash
     matched = state_hash.match(remediation.pre_hash, baseline.hash)

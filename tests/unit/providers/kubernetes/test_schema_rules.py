@@ -180,7 +180,7 @@ def test_what_a_controller_fills_in_late_is_no_drift_and_a_later_change_is(kind,
             document = {step: document}
         return document
 
-    nothing: dict[str, object] = {path[0]: {}} if len(path) > 1 else {}
+    nothing: Any = {path[0]: {}} if len(path) > 1 else {}
     assert is_unchanged(kind, {}, nothing, having(first))
     assert not is_unchanged(kind, {}, having(first), having(second))
     assert not is_unchanged(kind, {}, having(first), nothing), "it was removed"
@@ -246,6 +246,24 @@ def test_the_lists_of_a_custom_resource_follow_its_own_schema():
     assert is_adopted(found, spec(parts=[a, b]), spec(parts=[b, {"name": "a", "proto": "TCP"}]))
     assert is_adopted(found, spec(tags=["x", "y"]), spec(tags=["y", "x"]))
     assert not is_adopted(found, spec(steps=[a, b]), spec(steps=[b, a]))
+
+
+def test_a_key_that_is_filled_in_without_a_published_default_is_matched_by_the_rest_of_it():
+    """Version 2 of the document does not have the defaults of custom resources."""
+    keyed = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name", "proto"]}
+    item = {"type": "object", "properties": {"name": {"type": "string"}, "proto": {"type": "string"}}}
+    found = widget_rules(parts={"type": "array", "items": item, **keyed})
+    tcp, udp = {"name": "a", "proto": "TCP"}, {"name": "a", "proto": "UDP"}
+    assert is_adopted(found, spec(parts=[{"name": "a", "v": 1}]), spec(parts=[{**tcp, "v": 1}]))
+    assert not is_adopted(found, spec(parts=[{"name": "a", "v": 1}]), spec(parts=[{**tcp, "v": 2}]))
+    assert is_adopted(found, spec(parts=[{"name": "a"}, udp]), spec(parts=[udp, tcp])), "the other one is taken"
+    assert not is_adopted(found, spec(parts=[{"name": "a"}]), spec(parts=[tcp, udp])), "it may be either"
+    assert not is_adopted(found, spec(parts=[{"name": "b"}]), spec(parts=[tcp]))
+    desired = spec(parts=[{"name": "a", "v": 1}])
+    before = spec(parts=[{**tcp, "v": 1}])
+    (finding,) = checked(found, desired, before, spec(parts=[{**tcp, "v": 2}])).findings
+    assert (finding.desired, finding.observed, finding.cls.value) == (1, 2, "specified")
+    assert not is_unchanged(found, desired, before, spec(parts=[{**udp, "v": 1}]))
 
 
 def test_quantities_and_ports_of_a_custom_resource_are_known_by_their_schema():
