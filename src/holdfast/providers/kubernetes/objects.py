@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from typing import Final
+
+import orjson
 
 from holdfast.compare import go_json
 from holdfast.errors import InputError
@@ -69,11 +72,19 @@ def digest(metadata: Mapping[str, Json]) -> str:
 
 
 def etag(metadata: Mapping[str, Json]) -> str:
-    """Return the precondition of a write: the object itself, in this state, with the count of its specifications."""
-    return f"{digest(metadata)}@{metadata.get('generation', '')}"
+    """Return the precondition of a write: the object itself, in this state."""
+    return f"{digest(metadata)}@{settled_state(metadata.get('generation'), metadata.get('labels'))}"
+
+
+def settled_state(generation: int | None, labels: Mapping[str, str] | None) -> str:
+    """Return a text that stays while only the status moves; empty for kinds whose specifications are not counted."""
+    if generation is None:
+        return ""
+    named = orjson.dumps(dict(labels or {}), option=orjson.OPT_SORT_KEYS)
+    return f"{generation}-{hashlib.sha256(named).hexdigest()[:12]}"
 
 
 def split_etag(text: str) -> tuple[str, str, str]:
-    """Return the uid, the resourceVersion and the generation of an etag."""
-    uid, version, generation = text.split("@")
-    return uid, version, generation
+    """Return the uid, the resourceVersion and the settled state of an etag."""
+    uid, version, state = text.split("@")
+    return uid, version, state

@@ -30,6 +30,7 @@ class _Metadata(msgspec.Struct):
     uid: str = ""
     resourceVersion: str = ""  # noqa: N815 - the server's name
     generation: int | None = None
+    labels: dict[str, str] | None = None
     deletionTimestamp: str | None = None  # noqa: N815
 
 
@@ -87,7 +88,7 @@ class KubernetesReader(Reader):
         if (seen.name, seen.namespace or None, head.kind) != (place.name, place.namespace, place.served.gvk.kind):
             return ReadFailure(ReadError.MALFORMED, f"the answer to {label} is not about the object asked for")
         digest = f"{seen.uid}@{seen.resourceVersion}"
-        tag = f"{digest}@{'' if seen.generation is None else seen.generation}"
+        tag = f"{digest}@{objects.settled_state(seen.generation, seen.labels)}"
         if seen.deletionTimestamp is not None:
             return ReadFailure(ReadError.UNSETTLED, f"{place.text} is being deleted; its finalizers are not done")
         if hint is not None and hint.raw_digest == digest:

@@ -169,7 +169,7 @@ class KubernetesWriter(Writer):
         options: dict[str, Json] = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
         for _ in range(_ATTEMPTS):
             if etag is not None:
-                uid, version, _generation = objects.split_etag(etag)
+                uid, version, _ = objects.split_etag(etag)
                 options["preconditions"] = {"uid": uid, "resourceVersion": version}
             answer = await self._client.send("DELETE", place.path, label, body=orjson.dumps(options))
             if not isinstance(answer, Answer) or answer.status != 409 or etag is None:
@@ -265,9 +265,10 @@ def _is_decided_on(live: Mapping[str, Json], change: Change) -> bool:
 
 
 def _has_same_spec(metadata: Mapping[str, Json], etag: str) -> bool:
-    """Return True if an object has the specification of an etag, for kinds whose specifications are counted."""
-    uid, _, generation = objects.split_etag(etag)
-    return metadata.get("uid") == uid and bool(generation) and str(metadata.get("generation")) == generation
+    """Return True if an object has the specification and the labels of an etag, where these are counted."""
+    uid, _, state = objects.split_etag(etag)
+    current = objects.split_etag(objects.etag(metadata))
+    return bool(state) and (current[0], current[2]) == (uid, state)
 
 
 def _compared(live: Mapping[str, Json], declared: Mapping[str, Json]) -> Json:
