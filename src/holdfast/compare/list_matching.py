@@ -135,8 +135,8 @@ def _complete_keys(columns: list[list[Hashable]]) -> None:
                 continue
             others = [other for place, other in enumerate(columns) if place != column]
             if not any(ident in other for other in columns[:2] if other is not ids):
-                full = (_completion(ident, other, ids) for other in others)
-                ids[index] = next((completed for completed in full if completed is not None), ident)
+                completions = (_completion(ident, other, ids) for other in others)
+                ids[index] = next((full for full in completions if full is not None), ident)
 
 
 def _completion(ident: tuple[Hashable, ...], others: list[Hashable], taken: list[Hashable]) -> Hashable | None:

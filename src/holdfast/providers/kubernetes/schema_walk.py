@@ -65,10 +65,9 @@ def rules_of(kind: GroupVersionKind, openapi: Schema, *, keeps_all: bool) -> lis
 
 def list_rule(schema: Schema) -> Json:
     """Return the semantics of a list by its schema: `ordered`, `set`, or its keys."""
-    keys, merge_key = schema.get(MAP_KEYS), schema.get(MERGE_KEY)
-    list_type = schema.get(LIST_TYPE)
+    keys, merge_key, list_type = schema.get(MAP_KEYS), schema.get(MERGE_KEY), str(schema.get(LIST_TYPE, ""))
     if list_type == "map" and keys:
-        return {"keyed": list(keys)}
+        return {"keyed": [str(key) for key in keys]}
     if list_type in _PLAIN_LISTS:
         return _PLAIN_LISTS[list_type]
     if "merge" not in str(schema.get(STRATEGY, "")).split(","):
@@ -89,19 +88,19 @@ class _Walk:
 
     def _fields(self, name: str, schema: Schema, path: str, above: frozenset[str]) -> Iterator[Saying]:
         keeps_zero = frozenset(schema.get(KEEPS_ZERO, ()))
-        for field, said in (schema.get("properties") or {}).items():
+        for field, said in schema_document.as_schema(schema.get("properties")).items():
             if not path and field in _NOT_COMPARED:
                 continue
             here = path + paths.format_path((field,))
             beside: dict[str, Json] = {}
             if field in keeps_zero:
                 beside["adopt_presence"] = "empty"
-            default = said.get("default", _DEFAULTS.get((name, field)))
+            default = schema_document.as_schema(said).get("default", _DEFAULTS.get((name, field)))
             if isinstance(default, _SCALARS) and default:
                 beside["default"] = default
             yield from self._value(said, here, above, beside)
 
-    def _value(self, said: Schema, path: str, above: frozenset[str], beside: dict[str, Json]) -> Iterator[Saying]:
+    def _value(self, said: Json, path: str, above: frozenset[str], beside: dict[str, Json]) -> Iterator[Saying]:
         name, schema = schema_document.resolve(said, self._named)
         if name in above:
             yield path, beside
@@ -113,7 +112,7 @@ class _Walk:
         elif schema.get("type") == "array" or "items" in schema:
             says = list_rule(schema)
             yield path, {**({} if says == "ordered" else {"list": says}), **beside}
-            yield from self._value(schema.get("items") or {}, f"{path}/*", above, {})
+            yield from self._value(schema.get("items"), f"{path}/*", above, {})
         elif isinstance(schema.get("additionalProperties"), Mapping):
             is_whole = schema.get(_MAP_TYPE) == "atomic"
             drops_empty = {} if self._keeps_all else {"presence": "empty"}

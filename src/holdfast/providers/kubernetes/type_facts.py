@@ -50,7 +50,7 @@ def with_kept_zeros(document: Schema) -> Schema:
     """Return a server's document with the fields whose zero is kept, which OpenAPI does not show."""
     shipped = schema_document.definitions(openapi())
     named = {
-        name: {**schema, schema_walk.KEEPS_ZERO: shipped[name][schema_walk.KEEPS_ZERO]}
+        name: {**schema_document.as_schema(schema), schema_walk.KEEPS_ZERO: shipped[name][schema_walk.KEEPS_ZERO]}
         if schema_walk.KEEPS_ZERO in shipped.get(name, {})
         else schema
         for name, schema in schema_document.definitions(document).items()

@@ -295,6 +295,28 @@ def test_a_schema_inside_itself_ends():
     assert len(rules(crd, from_server=True).rules) < 600
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        None, "x", [], {"properties": {"a": None}}, {"properties": None}, {"$ref": "#/definitions/none"}, {"allOf": []},
+        {"type": "array", "items": [{"type": "string"}]}, {"type": "array", "x-kubernetes-list-type": ["a"]},
+        {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [1]},
+        {"type": "string", "format": 3, "default": []}, {"additionalProperties": True}, {"type": ["string", "null"]},
+        {"properties": {"a[b]*/~": {"type": "array", "x-kubernetes-list-type": "set"}, "": {"type": "object"}}},
+    ],
+)  # fmt: skip
+def test_what_is_no_schema_says_nothing(said):
+    found = widget_rules(odd=said)
+    assert is_adopted(found, spec(odd={"a": 1}), spec(odd={"a": 1}))
+    assert not is_adopted(found, spec(odd={"a": 1}), spec(odd={"a": 2}))
+
+
+@pytest.mark.parametrize("named", [None, {}, {schema_document.KINDS: ["x"]}, {schema_document.KINDS: {"group": 1}}])
+def test_a_definition_that_is_none_is_passed_over(named):
+    openapi = {"definitions": {"odd": named, **widget_document()["components"]["schemas"]}}
+    assert any(profile.is_schema for profile in rules_for(WIDGET, openapi))
+
+
 @pytest.mark.parametrize("openapi", [{}, {"definitions": None}, {"components": {}}, widget_document()])
 def test_a_document_that_does_not_know_a_kind_leaves_the_general_rules(openapi):
     gadget = GroupVersionKind("example.com", "v1", "Gadget")
