@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, TypeVar
 from holdfast.errors import InputError, Location
 from holdfast.manifests import documents, file_discovery, resources, strategies
 from holdfast.manifests.file_discovery import Source
-from holdfast.manifests.project import Project
+from holdfast.manifests.project import ConnectionSpec, Project
 from holdfast.manifests.resources import GROUP, VERSION, VERSION_EXAMPLE, Surroundings
 from holdfast.model.address import Address
 from holdfast.model.json import Json
@@ -108,6 +108,8 @@ def join(
         declared += reading.declarations
         strategies_ += reading.strategies
         templates += reading.templates
+    if has_cluster(project.connections):
+        declared = _kubernetes_objects().with_dependencies(declared, errors)
     return Manifests(
         project,
         _unique({id(item): str(item.address) for item in declared}, declared, "", errors),
@@ -148,20 +150,28 @@ class FileReading:
 
 def read_file(source: Source, data: bytes, around: Surroundings) -> FileReading:
     """Return the content of one file with the mistakes in it; raise InputError if it has no documents."""
-    reading = FileReading()
-    if not source.was_named and not file_discovery.may_be_manifest(data):
+    reading, cluster = FileReading(), has_cluster(around.connections)
+    if not source.was_named and not file_discovery.may_be_manifest(data, has_kubernetes=cluster):
         reading.is_passed_over = True
         return reading
-    found = documents.read(data, source.name, is_json=is_json(source.name, data))
+    found = documents.read(data, source.name, is_json=is_json(source.name, data), has_kubernetes=cluster)
     if not found:
         raise InputError("there is no document in it", Location(source.name))
     for position, document in enumerate(found):
         reading.begins.append(document.begin)
-        if source.was_named or not _is_foreign(document.value):
+        if cluster and _kubernetes_objects().is_object(document.value):
+            reading.declarations += _kubernetes_objects().read(Place(document, reading.errors), around)
+            reading.others.append(Origin(document, position))
+        elif source.was_named or not documents.is_kubernetes(document.value):
             read_document(Origin(document, position), around, reading)
         else:
             reading.has_foreign = True
     return reading
+
+
+def has_cluster(connections: Mapping[str, ConnectionSpec]) -> bool:
+    """Return True if plain Kubernetes objects are declarations, because a connection leads to a cluster."""
+    return any(connection.provider == "kubernetes" for connection in connections.values())
 
 
 def is_json(name: str, data: bytes) -> bool:
@@ -217,10 +227,10 @@ class _Reader:
             return None
         match = _API_VERSION.fullmatch(text)
         if match is None or match["version"] != VERSION:
-            at.fail(
-                f"apiVersion {shown(text)} is unknown; write {VERSION_EXAMPLE}",
-                "apiVersion",
-            )
+            hint = f"write {VERSION_EXAMPLE}"
+            if documents.is_kubernetes(at.document.value):
+                hint = f"{hint}; for objects of Kubernetes declare a connection with provider: kubernetes"
+            at.fail(f"apiVersion {shown(text)} is unknown; {hint}", "apiVersion")
             return None
         provider = match["provider"] or ""
         known = self._around.kinds
@@ -264,13 +274,13 @@ def _unique(
     return tuple(kept[name] for name in sorted(kept))
 
 
+def _kubernetes_objects() -> ModuleType:
+    from holdfast.manifests import kubernetes_objects  # noqa: PLC0415 - imported only in a project with a cluster
+
+    return kubernetes_objects
+
+
 def _template_manifest() -> ModuleType:
     from holdfast.rollouts import manifest  # noqa: PLC0415 - imported only where a manifest has a template
 
     return manifest
-
-
-def _is_foreign(value: Json) -> bool:
-    """Tell whether a document beside ours in a folder belongs to somebody else, such as Kubernetes."""
-    version = value.get("apiVersion") if isinstance(value, dict) else None
-    return isinstance(version, str) and "holdfast" not in version.lower()

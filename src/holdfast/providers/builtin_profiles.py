@@ -14,7 +14,7 @@ import orjson
 
 from holdfast.compare.profile import Profile, load
 
-PROVIDERS: Final = ("azure", "aws", "gcp")  # with recorded traffic
+PROVIDERS: Final = ("azure", "aws", "gcp", "kubernetes")  # with recorded traffic
 FILE: Final = "profiles.json"
 
 

@@ -111,6 +111,8 @@ def _with_index(
     if os.environ.get(SWITCH, "").lower() == "off" or not files or "-" in files:
         return None
     project = config.with_local(file_discovery.common_folder(files))
+    if loader.has_cluster(project.connections):  # what an object needs is known when all objects are read
+        return None
     sources, errors = file_discovery.find(files, project.profiles)
     if errors or not sources:
         return None
