@@ -8,6 +8,7 @@ that does nothing. CPU time of the client's process only. Run by `make bench`.
 from __future__ import annotations
 
 import asyncio
+import gc
 import importlib.util
 import json
 import subprocess
@@ -21,9 +22,9 @@ import deepdiff
 # Run as a script, Python would look for siblings in this folder only.
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from holdfast.cli.run import tune_collector
+from holdfast.cli import GARBAGE
 from holdfast.model.verdict import Status
-from holdfast.reconcile.check import check_resources
+from holdfast.reconcile.fleet_check import check_resources
 from holdfast.store.sqlite.store import SqliteStore
 from tests.benchmarks import bench_engine, harness
 
@@ -115,7 +116,7 @@ async def measure(port: int, folder: Path) -> dict[str, float]:
 
 def run() -> list[dict[str, object]]:
     """Start the server, measure, stop it."""
-    tune_collector()  # as every command does
+    gc.set_threshold(*GARBAGE)  # as every command does
     server = subprocess.Popen([sys.executable, "-c", bench_engine.SERVER], stdout=subprocess.PIPE, text=True, cwd=ROOT)
     try:
         assert server.stdout is not None

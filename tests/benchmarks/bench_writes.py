@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import holdfast
 from holdfast.app.report import ApplyReport
-from holdfast.cli.run import GARBAGE
+from holdfast.cli import GARBAGE
 from holdfast.model.address import Address
 from tests.benchmarks import harness
 
