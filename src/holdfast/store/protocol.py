@@ -76,6 +76,21 @@ class StateStore(TransactionStore, Protocol):
     def all_states(self, *, connection: str | None = None, kind: str | None = None) -> AsyncIterator[ResourceState]:
         """Iterate over all states in address order, in batches."""
 
+    async def listed_digests(self, addresses: Sequence[Address]) -> dict[str, bytes | str | None]:
+        """Return the packed raw digest of each resource by its provider id; None if a list alone cannot settle it.
+
+        A list can settle a resource that is in sync, with an applied declaration and without an open request.
+        """
+
+    def sources(self) -> AsyncIterator[tuple[Address, str | None]]:
+        """Iterate over all resources in address order, each with the place where it was last declared."""
+
+    async def declaring_files(self, without: Status) -> dict[str, float]:
+        """Return the files that declared resources, each with the earliest last check of its resources.
+
+        Resources whose last verdict has the status `without` do not count.
+        """
+
     async def find_unchanged(
         self, connection: str, kind: str, listed: Sequence[tuple[str, str]]
     ) -> list[UnchangedResource]:
@@ -200,6 +215,9 @@ class AuditLog(Protocol):
         self, *, subject: str | None = None, type_prefix: str | None = None, since: float | None = None
     ) -> AsyncIterator[ChainedEvent]:
         """Iterate over the audit trail in order."""
+
+    def latest_events(self, subject: str | None = None) -> AsyncIterator[ChainedEvent]:
+        """Iterate over the audit trail from its end."""
 
     async def head(self) -> AuditHead:
         """Return the end of the audit trail."""

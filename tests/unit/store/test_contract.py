@@ -261,6 +261,35 @@ async def test_many_are_settled_at_once(store: Store):
 
 
 @on_every_store
+async def test_a_list_is_compared_with_the_digests_of_resources_at_rest(store: Store):
+    await store.commit(
+        Transaction(states=[at_rest(A), at_rest(B, status=Status.DRIFTED), at_rest(C, provider_id=None)])
+    )
+    unheard_of = Address("prod", "Network", "unheard-of")
+    assert await store.listed_digests([A, B, C, unheard_of]) == {"a": "raw", "b": None}
+    assert await store.listed_digests([A]) == {"a": "raw"}
+
+
+@on_every_store
+async def test_sources_are_those_of_the_last_check_by_address(store: Store):
+    many = [Address("prod", "Network", f"n{n:04}") for n in range(1100)]
+    states = [at_rest(address, source=f"net.yaml:{n}") for n, address in enumerate(many)]
+    await store.commit(Transaction(states=[*states, at_rest(D, source=None)]))
+    found = [each async for each in store.sources()]
+    assert found == sorted(found, key=lambda each: (each[0].connection, each[0].kind, each[0].name))
+    assert dict(found) == {D: None} | {address: f"net.yaml:{n}" for n, address in enumerate(many)}
+
+
+@on_every_store
+async def test_declaring_files_have_the_earliest_check_of_what_they_declare(store: Store):
+    unknown = at_rest(C, source="b.yaml:1", status=Status.UNKNOWN, checked_at=1.0)
+    states = [at_rest(A, source="a.yaml:12", checked_at=7.0), at_rest(B, source="a.yaml:30", checked_at=5.0), unknown]
+    await store.commit(Transaction(states=[*states, at_rest(D, source=None)]))
+    assert await store.declaring_files(without=Status.UNKNOWN) == {"a.yaml": 5.0}
+    assert await store.declaring_files(without=Status.DRIFTED) == {"a.yaml": 5.0, "b.yaml": 1.0}
+
+
+@on_every_store
 async def test_a_touch_with_a_new_digest_settles_what_had_moved(store: Store):
     await store.commit(Transaction(states=[at_rest(A)]))
     assert await store.find_unchanged("prod", "Network", [("a", "new")]) == []

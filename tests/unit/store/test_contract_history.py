@@ -468,6 +468,15 @@ async def test_a_long_trail_is_read_page_by_page(store: Store):
 
 
 @on_every_store
+async def test_a_long_trail_is_read_from_its_end_page_by_page(store: Store):
+    await store.commit(Transaction(events=[event(n=n) for n in range(1203)]))
+    whole = [entry async for entry in store.events()]
+    assert [entry async for entry in store.latest_events()] == whole[::-1]
+    assert [entry async for entry in store.latest_events(str(A))] == whole[::-1]
+    assert [entry async for entry in store.latest_events("unheard/of/x")] == []
+
+
+@on_every_store
 async def test_an_event_that_has_no_canonical_form_fails_the_whole_transaction(store: Store):
     with pytest.raises(UnhashableError):
         await store.commit(Transaction(states=[full_state()], events=[AuditEvent(1.0, "x", "", {"bad": {1, 2}})]))

@@ -44,6 +44,16 @@ class AuditTrail:
                 yield rows.chained(row)
             after = page[-1][0] if page else after
 
+    async def latest(self, subject: int | None = None) -> AsyncIterator[ChainedEvent]:
+        """Iterate over the trail from its end, a page at a time."""
+        statement = "events_page_back" if subject is None else "events_page_back_of"
+        before, page = _LAST, _FULL
+        while len(page) == PAGE:
+            page = await self.select(statement, {"subject": subject, "before": before, "limit": PAGE})
+            for row in page:
+                yield rows.chained(row)
+            before = page[-1][0] if page else before
+
     async def _page(self, filters: Mapping[str, object]) -> list[rows.Row]:
         return await self.select("events_page" if filters.get("subject") is None else "events_page_of", filters)
 

@@ -38,7 +38,7 @@ from holdfast.store.records import (
     VersionedRecord,
     WriteOperation,
 )
-from holdfast.store.sqlite import governance_rows, migrations, rows, transaction_writer
+from holdfast.store.sqlite import governance_rows, list_reads, migrations, rows, transaction_writer
 from holdfast.store.sqlite.address_ids import AddressIds, address_of, text_of
 from holdfast.store.sqlite.audit_trail import PAGE, AuditTrail
 from holdfast.store.sqlite.call_batching import CallBatcher, CallResult, InlineExecutor
@@ -225,24 +225,26 @@ class SqliteStore:
                     for row in page:
                         yield rows.state_of(row)
 
+    async def listed_digests(self, addresses: Sequence[Address]) -> dict[str, bytes | str | None]:
+        """Return the packed raw digest of each resource by its provider id; None if a list alone cannot settle it."""
+        return await self._run(partial(list_reads.listed_digests, self._connection, self._names, addresses))
+
+    async def sources(self) -> AsyncIterator[tuple[Address, str | None]]:
+        """Iterate over all resources by connection, kind, namespace and name, each with where it was declared."""
+        for family, connection, kind in await self._run(lambda: self._select("families")):
+            async for page in self._pages("sources_page", family, of_local=0):
+                for local, source in page:
+                    yield address_of(connection, kind, local), source
+
+    async def declaring_files(self, without: Status) -> dict[str, float]:
+        """Return the files that declared resources, each with the earliest last check of its resources."""
+        return await self._run(partial(list_reads.declaring_files, self._connection, without))
+
     async def find_unchanged(
         self, connection: str, kind: str, listed: Sequence[tuple[str, str]]
     ) -> list[UnchangedResource]:
         """Return the idle resources with an unchanged digest; the later of two digests of one id counts."""
-        digests = {provider_id: blobs.pack_digest(digest) for provider_id, digest in listed}
-
-        def read() -> list[UnchangedResource]:
-            return [
-                UnchangedResource(address_of(connection, kind, local), resync_seconds)
-                for (family,) in self._select("find_family", connection, kind)
-                for chunk in in_lists(list(digests))
-                for local, provider_id, digest, resync_seconds in self._connection.execute(
-                    sized("unchanged", chunk), (family, *chunk)
-                )
-                if digest == digests[provider_id]
-            ]
-
-        return await self._run(read)
+        return await self._run(partial(list_reads.find_unchanged, self._connection, connection, kind, listed))
 
     async def unchecked(
         self, connection: str, kind: str, since: float, until: float = math.inf
@@ -463,6 +465,13 @@ class SqliteStore:
         number = None if subject is None else await self._run(lambda: self._names.find(subject))
         if subject is None or number is not None:
             async for event in self._trail.events(number, type_prefix, since):
+                yield event
+
+    async def latest_events(self, subject: str | None = None) -> AsyncIterator[ChainedEvent]:
+        """Iterate over the audit trail from its end, a page at a time."""
+        number = None if subject is None else await self._run(lambda: self._names.find(subject))
+        if subject is None or number is not None:
+            async for event in self._trail.latest(number):
                 yield event
 
     async def head(self) -> AuditHead:

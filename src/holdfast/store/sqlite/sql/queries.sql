@@ -102,6 +102,28 @@ SELECT * FROM state WHERE id IN (?*)
 -- The next resources of a family, in order.
 SELECT * FROM state WHERE family = ? AND local > ? ORDER BY local LIMIT ?
 
+-- name: sources_page
+-- The next resources of a family, in order, and where they were declared.
+SELECT local, source FROM name CROSS JOIN detail ON detail.id = name.id
+WHERE family = ? AND local > ? ORDER BY local LIMIT ?
+
+-- name: listed_digests
+-- What a list is compared with: the digests of these resources, none for those that a list alone cannot settle.
+SELECT provider_id,
+  CASE
+    WHEN status = 1 AND (applied = x'' OR applied IS desired) AND requested IS handled AND terminal IS NULL
+    THEN raw_digest
+  END
+FROM detail CROSS JOIN resource ON resource.id = detail.id
+WHERE detail.id IN (?*) AND provider_id IS NOT NULL
+
+-- name: declaring_files
+-- The files of declarations, with the colon before the line, and the earliest last check of what they declare,
+-- without the resources of one status.
+SELECT rtrim(source, '0123456789') AS place, min(coalesce(checked_at, 0.0))
+FROM detail CROSS JOIN resource ON resource.id = detail.id
+WHERE source IS NOT NULL AND status IS NOT ? GROUP BY place
+
 -- name: unchanged
 -- The idle resources of a family among these ids: in sync (1), scheduled, as applied, without an open request.
 SELECT local, provider_id, raw_digest, resync_seconds
@@ -447,6 +469,28 @@ LEFT JOIN event AS before ON before.sequence = event.sequence - 1
 WHERE event.subject = :subject AND event.sequence > :after AND event.sequence <= :last
   AND event.at >= :since AND substr(event.type, 1, length(:prefix)) = :prefix
 ORDER BY event.sequence LIMIT :limit
+
+-- name: events_page_back
+-- The events before one, the latest first, with the hash each builds on.
+SELECT event.sequence, event.at, event.type, family.id, family.connection, family.kind, name.local, event.data,
+  event.hash, before.hash
+FROM event
+LEFT JOIN name ON name.id = event.subject
+LEFT JOIN family ON family.id = name.family
+LEFT JOIN event AS before ON before.sequence = event.sequence - 1
+WHERE event.sequence < :before
+ORDER BY event.sequence DESC LIMIT :limit
+
+-- name: events_page_back_of
+-- The same for one subject.
+SELECT event.sequence, event.at, event.type, family.id, family.connection, family.kind, name.local, event.data,
+  event.hash, before.hash
+FROM event
+LEFT JOIN name ON name.id = event.subject
+LEFT JOIN family ON family.id = name.family
+LEFT JOIN event AS before ON before.sequence = event.sequence - 1
+WHERE event.subject = :subject AND event.sequence < :before
+ORDER BY event.sequence DESC LIMIT :limit
 
 -- name: version_of_record
 -- The stored version of a record; the write lock is held.
