@@ -161,7 +161,9 @@ def promises(measured: Mapping[int, Mapping[str, Run]]) -> list[dict[str, object
     small, large = min(measured), max(measured)
     few, many = measured[small], measured[large]
     bars = [
-        harness.bar(f"memory of {name}: at most 2 times that at {small:,}", many[name].memory_mb / few[name].memory_mb, most=2)
+        harness.bar(
+            f"memory of {name}: at most 2 times that at {small:,}", many[name].memory_mb / few[name].memory_mb, most=2
+        )
         for name in MEMORY
         if name in many
     ]

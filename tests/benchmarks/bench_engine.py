@@ -36,9 +36,10 @@ from holdfast.model.verdict import Status
 from holdfast.policy import dependency_graph
 from holdfast.providers import registry
 from holdfast.providers.protocol import Connection
-from holdfast.reconcile.check import Checker, check_resources
+from holdfast.reconcile.check import Checker
 from holdfast.reconcile.clock import SystemClock
 from holdfast.reconcile.connections import Connections
+from holdfast.reconcile.fleet_check import check_resources
 from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
 from holdfast.reconcile.resolved_resource import ResolvedResource, digest_of, document_bytes
 from holdfast.store.sqlite.store import SqliteStore

@@ -29,6 +29,7 @@ from holdfast.reconcile import evaluate, fault_isolation, serialize, settled_rea
 from holdfast.reconcile.apply import Applier
 from holdfast.reconcile.check import Checker
 from holdfast.reconcile.claims import Keeper
+from holdfast.reconcile.fleet_check import FleetCheck
 from holdfast.reconcile.known_secrets import KnownSecrets
 from holdfast.reconcile.mass_drift_scan import Surveyor
 from holdfast.reconcile.reference_values import Sources
@@ -132,7 +133,11 @@ def _removed_is_fresh() -> list[Patch]:
     async def nobody(*_: Any) -> set[Address]:
         return set()
 
-    return [(undeclared, "is_missed", lambda *_: False), (undeclared, "edited_away", nobody)]
+    return [
+        (undeclared, "is_missed", lambda *_: False),
+        (undeclared, "edited_away", nobody),
+        (undeclared, "in_whole_store", nobody),
+    ]
 
 
 def _whole_states() -> list[Patch]:
@@ -148,15 +153,24 @@ def _whole_states() -> list[Patch]:
 
 
 def _decided_too_soon() -> list[Patch]:
-    recorded, held_back = Checker._recorded, Checker._held_back
+    recorded, held_back, settled = Checker.record_some, Checker.hold_back, FleetCheck._settled
 
     async def all_recorded(self: Checker, checks: Any, _chosen: Any, events: Any = ()) -> Any:
         return await recorded(self, checks, lambda _: True, events)
 
-    async def unrecorded(self: Checker, checks: Any, foreseen: Any, *, record: bool) -> Any:
-        return await held_back(self, checks, foreseen, record=False)
+    async def unrecorded(self: Checker, checks: Any, foreseen: Any, *, record: bool, sizes: Any = None) -> Any:
+        return await held_back(self, checks, foreseen, record=False, sizes=sizes)
 
-    return [(Checker, "_recorded", all_recorded), (Checker, "_held_back", unrecorded)]
+    async def all_settled(self: FleetCheck, checks: Any) -> Any:
+        final = await settled(self, checks)
+        self.deferred = await self.checker.record_some(self.deferred, lambda _: True) if self.record else self.deferred
+        return final
+
+    return [
+        (Checker, "record_some", all_recorded),
+        (Checker, "hold_back", unrecorded),
+        (FleetCheck, "_settled", all_settled),
+    ]
 
 
 def _all_paths_done() -> list[Patch]:

@@ -67,7 +67,7 @@ async def about(bench: Workbench, declarations: Sequence[Declaration], address: 
         checked = results.insist(report, address)
         end = results.ended(report, address)
         if end.acted is None:
-            (checked,) = await bench.checker(world).attributed([checked])
+            (checked,) = await bench.checker(world).attributed([checked], 1)
         return Brought(checked, end.acted, end.resumed, results.changes(report, addresses))
 
 

@@ -32,8 +32,8 @@ from holdfast.model.decision import Action, Decision, Reason
 from holdfast.model.json import Json
 from holdfast.model.resource_spec import ResourceSpec
 from holdfast.model.verdict import Status
-from holdfast.reconcile.check import check_resources
 from holdfast.reconcile.clock import Clock, SystemClock
+from holdfast.reconcile.fleet_check import check_resources
 from holdfast.reconcile.retry import RetryPolicy
 from holdfast.store.protocol import Store
 from holdfast.store.state import ResourceState

@@ -25,6 +25,7 @@ from holdfast.reconcile import evaluate
 from holdfast.reconcile.connections import Connections
 from holdfast.reconcile.observe import LIST_FROM, Observer
 from holdfast.reconcile.resolved_resource import ResolvedResource
+from holdfast.store import blobs
 from holdfast.store.state import ResourceState
 
 R = TypeVar("R", bound=ResourceSpec)
@@ -68,7 +69,7 @@ async def _of_group(
             set()
         )  # the same object gives another document now, because a newer Holdfast release converts it differently
     expected = {
-        each.observed.provider_id: each.observed.raw_digest
+        each.observed.provider_id: blobs.pack_digest(each.observed.raw_digest) if each.observed.raw_digest else None
         for _, each in members
         if each.observed.provider_id is not None and evaluate.is_unchanged(sample, each)
     }

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from holdfast.app.options import ProjectOptions
 from holdfast.compare import canonical, go_json
@@ -14,8 +14,11 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
 from holdfast.reconcile.check import CheckResult
-from holdfast.reconcile.report import RunReport
+from holdfast.reconcile.report import RunReport, Sink
 from holdfast.reconcile.resolved_resource import digest_of
+
+if TYPE_CHECKING:
+    from holdfast.reconcile.action_result import ActionResult
 
 VERSION: Final = 2
 _SHOWN: Final = 5
@@ -36,9 +39,18 @@ class Plan:
 
     @classmethod
     def of(cls, report: RunReport, options: ProjectOptions) -> Self:
-        """Return the plan of a check."""
-        resources = {str(checked.address): _entry(checked) for checked in report.checked}
+        """Return the plan of a check that kept all results, or gave them to `Entries`."""
+        resources = (
+            report.sink.entries
+            if isinstance(report.sink, Entries)
+            else {str(checked.address): _entry(checked) for checked in report.checked}
+        )
         return cls(options, resources, _templates(report), report)
+
+    def require_report(self) -> RunReport:
+        """Return the check that the plan was made by; a plan that was loaded has none."""
+        assert self.report is not None
+        return self.report
 
     @property
     def rolled_templates(self) -> frozenset[str]:
@@ -106,13 +118,27 @@ class Plan:
         return cls(options, body["resources"], body["templates"])
 
 
+@dataclass(slots=True)
+class Entries:
+    """Collects the entries of a plan from the results of a check, which go on to another sink."""
+
+    following: Sink
+    entries: dict[str, Json] = field(default_factory=dict)
+
+    def __call__(self, result: CheckResult | ActionResult) -> bool:
+        """Note the decision of a check."""
+        if isinstance(result, CheckResult):
+            self.entries[str(result.address)] = _entry(result)
+        return self.following(result)
+
+
 def _templates(report: RunReport) -> dict[str, Json]:
     """Return the parts of rollouts that must stay the same: the content of the children and how many are rolled."""
     if not report.groups:
         return {}
     from holdfast.rollouts import render
 
-    checked_at = max((checked.at for checked in report.checked), default=0.0)
+    checked_at = report.tally.last_check
     entries = {}
     for group in report.groups:
         content = {owner.template.name: owner.record.latest.content for owner in group.owners}

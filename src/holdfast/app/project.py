@@ -31,12 +31,14 @@ from holdfast.policy.dependency_graph import Graph
 from holdfast.providers import registry
 from holdfast.providers.protocol import Connection
 from holdfast.reconcile import unchecked
-from holdfast.reconcile.check import Checker, check_resources
+from holdfast.reconcile.check import Checker
 from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.connections import Connections, WritableConnections
+from holdfast.reconcile.fleet_check import check_resources
 from holdfast.reconcile.known_secrets import KnownSecrets
 from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.reconcile.rate_limit import RateLimits
+from holdfast.reconcile.report import Sink, keep_all
 from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
 from holdfast.schema.document import raise_all
 from holdfast.store import audit_head_file, fingerprint_key
@@ -44,13 +46,14 @@ from holdfast.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
     from holdfast.app.plan import Plan
+    from holdfast.policy.waivers import Waiver
     from holdfast.reconcile.apply import Applier, Progress
     from holdfast.reconcile.report import RunReport
     from holdfast.reconcile.undo import CorrectionUndo, Undone
     from holdfast.rollouts.core.template_groups import TemplateGroup
     from holdfast.rollouts.core.templates import Template
     from holdfast.store.protocol import Store
-    from holdfast.store.state import ResourceState
+    from holdfast.store.state import Digest, ResourceState
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,7 @@ class Project:
     templates: tuple[Template, ...] = ()
     manual: tuple[Declaration, ...] = ()  # declared without the children of templates
     groups: tuple[TemplateGroup, ...] = ()  # templates with their children, as an apply would record them
-    known: tuple[Address, ...] = ()  # of the store: references may name them
+    known: tuple[Address, ...] = ()  # of the store, and not declared: references may name them
     undeclared: tuple[ResourceState, ...] = ()  # of the store, and no longer in the manifests that were read
     opened_connections: frozenset[str] = frozenset()  # none: those of the declarations
     retries: bool = False  # a person asks: resources that stopped an earlier run are tried again
@@ -131,13 +134,18 @@ class Project:
         """Compare declared and live state of the selected resources; write nothing to live state."""
         return CheckReport(await self.run_check())
 
-    async def run_check(self, progress: Progress | None = None, *, record: bool = True) -> RunReport:
-        """Run a check that shows its progress. Without `record` nothing is written to the store."""
+    async def run_check(
+        self, progress: Progress | None = None, *, record: bool = True, sink: Sink = keep_all
+    ) -> RunReport:
+        """Run a check that shows its progress. Without `record` nothing is written to the store.
+
+        `sink` receives each result as soon as it is final, and returns True if the report keeps it.
+        """
         async with self.connections() as connections:
             project = await self._with_scanned_templates(connections)
             resolver, checker = project.resolver(connections), project.checker(connections)
             report = await check_resources(
-                resolver, checker, project.selected, progress, record=record, attribute=record
+                resolver, checker, project.selected, progress, record=record, attribute=record, sink=sink
             )
         report.groups = list(project.selected_groups())
         report.undeclared = list(self.undeclared)
@@ -145,11 +153,12 @@ class Project:
             await self._record_undeclared()
         return report
 
-    async def plan(self, progress: Progress | None = None) -> Plan:
+    async def plan(self, progress: Progress | None = None, sink: Sink = keep_all) -> Plan:
         """Check the selected resources and return the writes that an apply would make."""
         from holdfast.app import plan
 
-        return plan.Plan.of(await replace(self, retries=True).run_check(progress), self.options)
+        entries = plan.Entries(sink)
+        return plan.Plan.of(await replace(self, retries=True).run_check(progress, sink=entries), self.options)
 
     async def apply(self, plan: Plan | None = None) -> ApplyReport:
         """Write the selected declarations to live state, within the limits of the project.
@@ -171,7 +180,9 @@ class Project:
         stop = stop if stop is not None else asyncio.Event()
         project = replace(self, retries=True)
         if plan is not None:
-            plan.require_current(await project.run_check(record=False))
+            from holdfast.app.plan import Entries
+
+            plan.require_current(await project.run_check(record=False, sink=Entries(lambda _result: False)))
             arguments["only"] = plan.allows
         async with project.writable_connections() as connections:
             if not project.templates:
@@ -343,14 +354,15 @@ async def _declared(project: Project, manifests: loader.Manifests, files: Sequen
     connections = manifests.project.connections
     raise_all(provider_validation.mistakes(manifests.declarations, connections, registry.get))
     known: list[Address] = []
-    missed: list[ResourceState] = []
+    missed: list[Address] = []
     if files:
         declared = {declaration.address for declaration in manifests.declarations}
         reach = undeclared.reach_of(files, project.config, path)
-        async for state in project.store.all_states():
-            known.append(state.address)
-            if undeclared.is_missed(state, declared, groups, reach):
-                missed.append(state)
+        async for address, source in project.store.sources():
+            if address not in declared:
+                known.append(address)
+                if undeclared.is_missed(address, source, declared, groups, reach):
+                    missed.append(address)
     resources = resources_of(manifests, known, project.options)
     return replace(
         project,
@@ -361,7 +373,7 @@ async def _declared(project: Project, manifests: loader.Manifests, files: Sequen
         manual=manual,
         groups=groups,
         known=tuple(known),
-        undeclared=tuple(missed),
+        undeclared=tuple((await project.store.states(missed)).values()) if missed else (),
     )
 
 
@@ -416,16 +428,24 @@ def require_same_local(manifests: loader.Manifests, folder: Path) -> None:
         raise InputError(message)
 
 
-async def known_documents(project: Project) -> dict[Address, list[Any]]:
-    """Return the declared and the last observed document of every resource."""
-    documents: dict[Address, list[Any]] = {
-        address: [dict(declaration.desired)] for address, declaration in project.resources.declarations.items()
-    }
-    observed = {
-        state.address: state.observed.document async for state in project.store.all_states() if state.observed.document
-    }
+async def known_documents(project: Project, waived: Sequence[Waiver]) -> dict[Address, list[Any]]:
+    """Return every resource, with its declared and last observed documents if a waiver covers it."""
+    declared = project.resources.declarations
+    documents: dict[Address, list[Any]] = {}
+
+    def is_covered(address: Address) -> bool:
+        return any(waiver.covers_resource(address) for waiver in waived)
+
+    for address in declared:
+        documents[address] = [dict(declared[address].desired)] if is_covered(address) else []
+    observed: dict[Address, Digest] = {}
+    async for state in project.store.all_states():
+        if state.observed.document:
+            documents.setdefault(state.address, [])
+            if is_covered(state.address):
+                observed[state.address] = state.observed.document
     stored = await project.store.documents(sorted(set(observed.values())))
     for address, digest in observed.items():
         if digest in stored:
-            documents.setdefault(address, []).append(stored[digest])
+            documents[address].append(stored[digest])
     return documents

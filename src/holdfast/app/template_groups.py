@@ -12,9 +12,9 @@ from holdfast.model.address import Address
 from holdfast.model.resource import Declaration
 from holdfast.reconcile.action_result import ActionOutcome
 from holdfast.reconcile.apply import Applier
-from holdfast.reconcile.check import check_resources
 from holdfast.reconcile.clock import Clock, SystemClock
 from holdfast.reconcile.connections import Connections, WritableConnections
+from holdfast.reconcile.fleet_check import check_resources
 from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import ResourceSet
 from holdfast.rollouts import adopt_scan, concurrency

@@ -6,7 +6,7 @@ that declared it was read and does not have it, or is not there any more.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from holdfast.errors import HoldfastError
 from holdfast.manifests import file_discovery, loader
 from holdfast.manifests.project import Project
 from holdfast.model.address import Address
+from holdfast.model.verdict import Status
 from holdfast.reconcile.clock import SystemClock
 from holdfast.reconcile.resolved_resource import is_no_longer_declared
 from holdfast.store.protocol import Store
@@ -64,12 +65,12 @@ def _bases(project: Project, store: Path) -> list[Path]:
 
 
 def is_missed(
-    state: ResourceState, declared: Collection[Address], groups: Iterable[TemplateGroup], reach: Reach
+    address: Address, source: str | None, declared: Collection[Address], groups: Iterable[TemplateGroup], reach: Reach
 ) -> bool:
     """Return True if a resource is no longer declared; children of templates come and go with these."""
-    if state.address in declared or not reach.covers(state.declared.source):
+    if address in declared or not reach.covers(source):
         return False
-    return not any(state.address in group.children for group in groups)
+    return not any(address in group.children for group in groups)
 
 
 async def in_store(project: OpenProject, states: Sequence[ResourceState]) -> set[Address]:
@@ -77,26 +78,67 @@ async def in_store(project: OpenProject, states: Sequence[ResourceState]) -> set
     return await edited_away(states, project.config, project.store, project.store_file)
 
 
+async def in_whole_store(project: OpenProject) -> set[Address]:
+    """Return the same for all resources of the store, without reading all of their states."""
+    store, config, path = project.store, project.config, project.store_file
+    addresses = await store.addresses_with_status(Status.UNKNOWN)  # a resource that is not declared has this status
+    unknown = list((await store.states(addresses)).values())
+    undeclared = {state.address for state in unknown if is_no_longer_declared(state)}
+    files = await store.declaring_files(without=Status.UNKNOWN)
+    for name, checked_at in _files_of([state for state in unknown if state.address not in undeclared]).items():
+        files[name] = min(checked_at, files.get(name, checked_at))
+    edited = _edited_files(files, _bases(config, path))
+    if not edited:
+        return undeclared
+    states = [
+        state async for state in store.all_states() if _file_of(state) in edited and state.address not in undeclared
+    ]
+    return undeclared | await _no_longer_among(states, config, store, path)
+
+
 async def edited_away(states: Sequence[ResourceState], project: Project, store: Store, path: Path) -> set[Address]:
     """Return the resources that are known, or turn out now, to be no longer declared.
 
     Only files that are gone, or were edited after the last check of what they declare, are read.
     """
-    out = {state.address for state in states if is_no_longer_declared(state)}
-    by_file: dict[str, list[ResourceState]] = {}
+    undeclared = {state.address for state in states if is_no_longer_declared(state)}
+    declared = [state for state in states if state.address not in undeclared]
+    edited = _edited_files(_files_of(declared), _bases(project, path))
+    moved = [state for state in declared if _file_of(state) in edited]
+    return undeclared | await _no_longer_among(moved, project, store, path)
+
+
+def _file_of(state: ResourceState) -> str:
+    return (state.declared.source or "").rpartition(":")[0]
+
+
+def _files_of(states: Iterable[ResourceState]) -> dict[str, float]:
+    """Return the files that declared resources, each with the earliest last check of its resources."""
+    files: dict[str, float] = {}
     for state in states:
-        name = (state.declared.source or "").rpartition(":")[0]
-        if name.lower().endswith(file_discovery.SUFFIXES) and state.address not in out:
-            by_file.setdefault(name, []).append(state)
-    moved: list[ResourceState] = []
-    for name, declared in by_file.items():
-        place = next((base / name for base in _bases(project, path) if (base / name).exists()), None)
-        if place is None or place.stat().st_mtime > min(state.schedule.checked_at or 0.0 for state in declared):
-            moved += declared
+        checked_at = state.schedule.checked_at or 0.0
+        files[_file_of(state)] = min(checked_at, files.get(_file_of(state), checked_at))
+    return files
+
+
+def _edited_files(files: Mapping[str, float], bases: Sequence[Path]) -> set[str]:
+    """Return the manifests that do not exist any more, or were edited after the last check of what they declare."""
+    edited: set[str] = set()
+    for name, checked_at in files.items():
+        if not name.lower().endswith(file_discovery.SUFFIXES):
+            continue
+        place = next((base / name for base in bases if (base / name).exists()), None)
+        if place is None or place.stat().st_mtime > checked_at:
+            edited.add(name)
+    return edited
+
+
+async def _no_longer_among(moved: Sequence[ResourceState], project: Project, store: Store, path: Path) -> set[Address]:
+    """Return the resources of edited files that these do not declare any more; none if they cannot be read."""
     if not moved:
-        return out
+        return set()
     still = await _declared_now(moved, project, store, path)
-    return out if still is None else out | {state.address for state in moved if state.address not in still}
+    return set() if still is None else {state.address for state in moved if state.address not in still}
 
 
 async def _declared_now(

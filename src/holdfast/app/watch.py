@@ -32,8 +32,9 @@ from holdfast.notify.deliver import Notifier
 from holdfast.policy.strategies import Strategy
 from holdfast.reconcile import unchecked, worker_identity
 from holdfast.reconcile.action_result import ActionResult
-from holdfast.reconcile.check import CheckResult, check_resources
+from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.connections import WritableConnections
+from holdfast.reconcile.fleet_check import check_resources
 from holdfast.reconcile.known_secrets import KnownSecrets
 from holdfast.reconcile.mass_drift_scan import Scheduled
 from holdfast.reconcile.report import RunReport

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from holdfast.compare import verdict_rules
 from holdfast.model.address import Address
 from holdfast.model.decision import Action, Decision, Reason
 from holdfast.model.read_result import NotFound
@@ -16,10 +18,11 @@ from holdfast.policy.decide import decide_removal
 from holdfast.policy.settings import OnFailedVerify
 from holdfast.reconcile import undo, worker_identity
 from holdfast.reconcile.action_result import LEFT_TO_OTHERS, ActionOutcome, ActionResult
-from holdfast.reconcile.check import Checker, CheckResult
+from holdfast.reconcile.check import BATCH, Checker, CheckResult
+from holdfast.reconcile.fleet_check import FleetCheck
 from holdfast.reconcile.mass_drift_scan import Declared, Others, Surveyor
 from holdfast.reconcile.policy_evaluation import Foreseen
-from holdfast.reconcile.report import RunReport
+from holdfast.reconcile.report import RunReport, Sink, keep_all
 from holdfast.reconcile.resolve import Blocked, ResourceResolver
 from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.reconcile.undo import CannotUndo, CorrectionUndo
@@ -68,12 +71,15 @@ class Overview:
     surveyor: Surveyor
     meeting: Meeting | None
 
-    async def see(self, checks: Sequence[CheckResult]) -> Foreseen:
-        """Check the other resources of the kinds, wait for the other connections, and return the foreseen verdicts."""
+    async def see(self, checks: Sequence[CheckResult], seen: Foreseen) -> Foreseen:
+        """Check the other resources of the kinds, wait for the other connections, and return the foreseen verdicts.
+
+        `checks` are the writes that limits must judge, `seen` the verdicts of the whole group.
+        """
         foreseen = self.surveyor.foreseen
+        foreseen |= seen
         await self.surveyor.survey(checks)
         if self.meeting is not None:
-            foreseen |= {checked.address: checked.verdict for checked in checks}
             await self.meeting.arrive()
         return foreseen
 
@@ -146,6 +152,7 @@ class Applier:
     unattended: bool = False  # no person asked for this run, so resources without automatic checks are skipped
     others: Others | None = None  # other resources of the corrected kinds, for a caller that has only part of the fleet
     create_again: bool = False  # a person asked to repeat creates whose result is unknown
+    sink: Sink = keep_all  # receives every final result; True: the report keeps it
 
     async def apply(self, addresses: Iterable[Address] | None = None) -> RunReport:
         """Check and act, group by group in dependency order, and return the report of the run.
@@ -175,7 +182,7 @@ class Applier:
         await worker_identity.bury(self.store)
         # An operation that never ends must not block its connection, so it is polled again later.
         seconds = UNATTENDED_SECONDS if self.unattended else self.writer.poll_seconds
-        return _Run(replace(self.writer, stop=self.stop, poll_seconds=seconds))
+        return _Run(replace(self.writer, stop=self.stop, poll_seconds=seconds), RunReport(sink=self.sink))
 
     async def _group(self, group: dependency_graph.Group, run: _Run, overview: Overview) -> None:
         if self.stop.is_set():
@@ -183,7 +190,8 @@ class Applier:
             overview.leave()
             return
         try:
-            run.report.acted += [acted for _, acted in await self._resumed(set(group.addresses), run.writer)]
+            resumed = await self._resumed(set(group.addresses), run.writer)
+            run.report.add_acted([acted for _, acted in resumed])
             needs = self.preparer.fleet.graph.dependencies
             blocked = [address for address in group.addresses if run.failed & set(needs(address))]
             for address in blocked:
@@ -207,10 +215,15 @@ class Applier:
         if not later:
             return {}
 
-        async def look_at(addresses: Sequence[Address]) -> list[CheckResult]:
-            ready, _ = await self.preparer.prepare(addresses)
-            known = [item for item in ready if item.state is not None and not self._is_left_alone(item)]
-            return await self.checker.check_all(known, record=False)
+        async def known_only(ready: Sequence[ResolvedResource]) -> list[ResolvedResource]:
+            return [item for item in ready if item.state is not None and not self._is_left_alone(item)]
+
+        async def look_at(addresses: Sequence[Address]) -> Foreseen:
+            run = FleetCheck(self.preparer, self.checker, record=False, select=known_only)
+            seen: Foreseen = {}
+            async for batch in run.batches(addresses):
+                seen |= dict.fromkeys((checked.address for checked in batch.checks), verdict_rules.UNCHANGED)
+            return seen | run.moved
 
         tasks = [asyncio.ensure_future(look_at(addresses)) for addresses in later.values()]
         try:
@@ -220,28 +233,52 @@ class Applier:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-        done = [task.result() for task in tasks if not task.cancelled()]
-        return {checked.address: checked.verdict for checks in done for checked in checks}
+        foreseen: Foreseen = {}
+        for task in tasks:
+            if not task.cancelled():
+                foreseen |= task.result()
+        return foreseen
 
     async def _layer(
         self, addresses: Sequence[Address], run: _Run, overview: Overview, unfinished: set[Address]
     ) -> set[Address]:
-        report = run.report
-        ready, waiting = await self.preparer.prepare(addresses)
-        for one in waiting:
-            self._wait(report, one)
-        ready = await self._without_left_alone(ready, report)
+        """Check and act on the resources of a group, batch by batch, and return those that must not be built upon.
+
+        A write that a budget or mass drift may hold waits until the whole group was checked.
+        """
         bad: set[Address] = set()
-        for part in self._in_turn(ready):
-            seen = await self.checker.check_all(part, self._tell, meet=overview.see)
-            checked = [self.reconsider(one) for one in seen]
-            report.checked += checked
+
+        async def act(checks: Sequence[CheckResult]) -> None:
+            checked = [self.reconsider(one) for one in checks]
+            run.report.add_checked(checked)
             todo = [one for one in checked if _is_work(one) and self.only(one) and one.address not in unfinished]
-            acted = await self._at_once(todo, lambda one: self._act_one(one, run.writer), report)
-            report.acted += acted
+            acted = await self._at_once(todo, lambda one: self._act_one(one, run.writer), run.report)
+            run.report.add_acted(acted)
             fine = {ActionOutcome.DONE, *LEFT_TO_OTHERS}
-            bad |= {one.checked.prepared.declaration.address for one in acted if one.result not in fine}
-        return bad | {one.declaration.address for one in waiting}
+            bad.update(one.checked.prepared.declaration.address for one in acted if one.result not in fine)
+
+        async def without_left_alone(ready: Sequence[ResolvedResource]) -> list[ResolvedResource]:
+            return await self._without_left_alone(ready, run.report)
+
+        for part in await self._in_turn(addresses):
+            checks = FleetCheck(self.preparer, self.checker, self._tell, select=without_left_alone)
+            reached = 0
+            async with contextlib.aclosing(checks.batches(part)) as batches:
+                async for batch in batches:
+                    reached += len(batch.addresses)
+                    for waiting in batch.waiting:
+                        self._wait(run.report, waiting)
+                    bad.update(waiting.declaration.address for waiting in batch.waiting)
+                    await act(batch.checks)
+                    if self.stop.is_set():
+                        break
+            run.report.not_reached += part[reached:]
+            if checks.deferred:
+                foreseen = await overview.see(checks.deferred, checks.foreseen(part[:reached]))
+                await act(await checks.limited(foreseen))
+            else:
+                overview.surveyor.foreseen |= checks.moved
+        return bad
 
     def _is_left_alone(self, item: ResolvedResource) -> bool:
         return self.unattended and item.is_left_alone
@@ -258,13 +295,20 @@ class Applier:
             await self.store.commit(Transaction(states=states, checked={state.address for state in states}))
         return [item for item in ready if not self._is_left_alone(item)]
 
-    def _in_turn(self, ready: Sequence[ResolvedResource]) -> list[Sequence[ResolvedResource]]:
+    async def _in_turn(self, addresses: Sequence[Address]) -> list[Sequence[Address]]:
         """Return urgent resources ahead of the others if checks may have to wait for quota, else all in one part."""
-        world = self.preparer.world
-        if not any(world.gate(item.declaration.address.connection).quota is not None for item in ready):
-            return [ready]
-        urgent = [item for item in ready if item.is_urgent]
-        return [part for part in (urgent, [item for item in ready if not item.is_urgent]) if part] or [ready]
+        world, connections = self.preparer.world, {each.connection for each in addresses}
+        for connection in connections:
+            await world.reader(connection)  # which knows the quota
+        if not any(world.gate(connection).quota is not None for connection in connections):
+            return [addresses]
+        urgent: set[Address] = set()
+        for start in range(0, len(addresses), BATCH):
+            ready, waiting = await self.preparer.prepare(addresses[start : start + BATCH])
+            urgent.update(item.declaration.address for item in ready if item.is_urgent)
+            urgent.update(one.declaration.address for one in waiting)
+        parts = [each for each in addresses if each in urgent], [each for each in addresses if each not in urgent]
+        return [part for part in parts if part] or [addresses]
 
     async def _act_one(self, checked: CheckResult, writer: ResourceWriter) -> ActionResult:
         acted = await self._verified(await writer.execute(WriteIntent(checked)), writer)
@@ -385,8 +429,8 @@ class Applier:
             ready, waiting = await self.preparer.prepare(chosen)
             report.waiting += waiting
             checked = await self.checker.check_all(ready, self._tell, record=False, fresh=True)
-            report.checked += checked
-            report.acted += await self._at_once(checked, lambda one: self._delete_one(one, run.writer), report)
+            report.add_checked(checked)
+            report.add_acted(await self._at_once(checked, lambda one: self._delete_one(one, run.writer), report))
         return report
 
     async def _delete_one(self, checked: CheckResult, writer: ResourceWriter) -> ActionResult:

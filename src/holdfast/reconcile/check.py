@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from holdfast.model.decision import Action, Decision, Reason
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found, ReadResult
 from holdfast.model.verdict import Status, Suppressed, Verdict
-from holdfast.policy.decide import NOTHING_TO_DO, DecisionInputs, hold
+from holdfast.policy.decide import CORRECTED, NOTHING_TO_DO, DecisionInputs, hold
 from holdfast.providers.protocol import Reader, SupportsPlatformChanges, SupportsSignature, Unchanged
 from holdfast.reconcile import evaluate, fault_isolation
 from holdfast.reconcile.clock import Clock
@@ -27,7 +27,7 @@ from holdfast.reconcile.connections import Connections
 from holdfast.reconcile.evaluation import Evaluation, Evidence, Observation, Overrides
 from holdfast.reconcile.known_secrets import Fingerprint
 from holdfast.reconcile.next_state import Memory
-from holdfast.reconcile.observe import LIST_FROM, Observer
+from holdfast.reconcile.observe import LIST_FROM, Lists, Observer
 from holdfast.reconcile.policy_evaluation import (
     Foreseen,
     PolicyEvaluator,
@@ -36,8 +36,6 @@ from holdfast.reconcile.policy_evaluation import (
     paused_by,
     still_unresolved,
 )
-from holdfast.reconcile.report import RunReport
-from holdfast.reconcile.resolve import Blocked, ResourceResolver
 from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.reconcile.retry import RetryPolicy
 from holdfast.store.protocol import Store
@@ -144,40 +142,18 @@ class CheckResult:
 Progress = Callable[[CheckResult], None]
 
 
-async def check_resources(
-    preparer: ResourceResolver,
-    checker: Checker,
-    addresses: Iterable[Address] | None = None,
-    progress: Callable[[CheckResult | Blocked], None] | None = None,
-    *,
-    record: bool = True,
-    attribute: bool = False,
-) -> RunReport:
-    """Check all or some declared resources and return the report. Live state is not changed.
+class OverridesOnce:
+    """The decisions of people that matter to a run, read when the first resource needs them."""
 
-    With `attribute` the providers are also asked for the likely actors, once for each resource that changed.
-    """
-    report = RunReport()
-    wanted = list(addresses) if addresses is not None else list(preparer.fleet.graph.addresses)
+    def __init__(self, load: Callable[[], Awaitable[Overrides]]) -> None:
+        self._load = load
+        self.value: Overrides | None = None  # None: nothing has changed so far
 
-    async def turns() -> AsyncIterator[list[ResolvedResource]]:
-        for part in preparer.in_turn(wanted):
-            ready, waiting = await preparer.prepare(part, ahead=True)
-            report.waiting += waiting
-            yield ready
-
-    def note(checked: CheckResult) -> None:
-        preparer.note(checked)
-        if progress is not None:
-            progress(checked)
-
-    report.checked = await checker.check_in_turn(turns(), note, record=record)
-    if len(report.checked) > 1:
-        places = {address: place for place, address in enumerate(wanted)}
-        report.checked.sort(key=lambda checked: places[checked.address])
-    if attribute:
-        report.checked = await checker.attributed(report.checked)
-    return report
+    async def get(self) -> Overrides:
+        """Return the decisions, and read them only once."""
+        if self.value is None:
+            self.value = await self._load()
+        return self.value
 
 
 class Checker:
@@ -204,6 +180,9 @@ class Checker:
         self.pause = clock.sleep
         self.read = self._looker.read
         self.parsed = self._looker.parsed
+        self.list_kinds = self._looker.list_kinds
+        self.listed_digests = store.listed_digests
+        self.count_resources = store.count_resources
 
     async def reader(self, connection: str) -> Reader:
         """Return the reader of a connection."""
@@ -231,37 +210,54 @@ class Checker:
         groups, and it returns the foreseen verdicts that also count as drift of this run.
         """
         checks = await self._check(prepared, progress, record=record, fresh=fresh)
-        return await self._held_back(checks, await meet(checks) if meet is not None else {}, record=record)
-
-    async def check_in_turn(
-        self, turns: AsyncIterable[Sequence[ResolvedResource]], progress: Progress | None = None, *, record: bool = True
-    ) -> list[CheckResult]:
-        """Check several parts of a fleet in sequence, and apply the limits to all of them together."""
-        checks = [one async for part in turns for one in await self._check(part, progress, record=record, fresh=False)]
-        return await self._held_back(checks, {}, record=record)
+        return await self.hold_back(checks, await meet(checks) if meet is not None else {}, record=record)
 
     async def _check(
         self, prepared: Sequence[ResolvedResource], progress: Progress | None, *, record: bool, fresh: bool
     ) -> list[CheckResult]:
         checks: list[CheckResult] = []
         listed = await self._looker.lists(prepared, fresh=fresh) if len(prepared) >= LIST_FROM else {}
-        overrides: Overrides | None = None
+        overrides = self.overrides()
         for start in range(0, len(prepared), BATCH):
             batch = prepared[start : start + BATCH]
             is_known = [not fresh and evaluate.is_unchanged(item, item.state) for item in batch]
-            readings = await self._looker.read_all(batch, listed, is_known)
-            if overrides is None and not all(isinstance(reading, Unchanged) for reading in readings):
-                overrides = await self._governor.overrides()
-            evaluations = await self._evaluate(batch, readings, is_known, overrides)
-            past = WriteHistory() if overrides is None else await self._governor.past(evaluations, self._clock.now())
-            done: list[CheckResult] = []
-            for evaluation in evaluations:
-                checked = self._decide(evaluation, overrides, past)
-                if progress is not None:
+            done = await self.check_batch(batch, listed, overrides, is_known)
+            if progress is not None:
+                for checked in done:
                     progress(checked)
-                done.append(checked)
-            checks += await self._recorded(done, lambda one: not one.decision.action.is_write) if record else done
+            checks += await self.record_some(done, lambda one: not one.decision.action.is_write) if record else done
         return checks
+
+    async def check_alone(self, prepared: Sequence[ResolvedResource], overrides: OverridesOnce) -> list[CheckResult]:
+        """Check one batch that is the whole run, with list calls of its own."""
+        listed = await self._looker.lists(prepared, fresh=False) if len(prepared) >= LIST_FROM else {}
+        is_known = [evaluate.is_unchanged(item, item.state) for item in prepared]
+        return await self.check_batch(prepared, listed, overrides, is_known)
+
+    def overrides(self) -> OverridesOnce:
+        """Return the decisions of people for a run of several batches."""
+        return OverridesOnce(self._governor.overrides)
+
+    async def check_batch(
+        self,
+        batch: Sequence[ResolvedResource],
+        listed: Lists,
+        overrides: OverridesOnce,
+        is_known: Sequence[bool],
+    ) -> list[CheckResult]:
+        """Check one batch before the limits apply; `is_known`: the last verdict holds if live state is the same."""
+        readings = await self._looker.read_all(batch, listed, is_known)
+        if not all(isinstance(reading, Unchanged) for reading in readings):
+            await overrides.get()
+        evaluations = await self._evaluate(batch, readings, is_known, overrides.value)
+        past = WriteHistory() if overrides.value is None else await self._governor.past(evaluations, self._clock.now())
+        return [self._decide(evaluation, overrides.value, past) for evaluation in evaluations]
+
+    def needs_limit(self, checked: CheckResult) -> bool:
+        """Return True if a budget or mass drift may hold the write, which only the whole fleet shows."""
+        if not checked.decision.action.is_write:
+            return False
+        return bool(self.rules.corrections.budgets) or checked.verdict.status in CORRECTED
 
     # -- evaluate
 
@@ -397,18 +393,23 @@ class Checker:
         frozen = await self.stopped(checked)
         if frozen is not None:
             return replace(checked, decision=hold(checked.decision, Reason("frozen", frozen)))
-        (only,) = await self._held_back([checked], {}, record=False)
+        (only,) = await self.hold_back([checked], {}, record=False)
         return only
 
-    async def _held_back(
-        self, checks: list[CheckResult], foreseen: Mapping[Address, Verdict], *, record: bool
+    async def hold_back(
+        self,
+        checks: list[CheckResult],
+        foreseen: Mapping[Address, Verdict],
+        *,
+        record: bool,
+        sizes: Mapping[tuple[str, str], int] | None = None,
     ) -> list[CheckResult]:
         """Hold the writes that mass drift or an empty budget stops, and record only the limited decisions."""
         if not any(checked.decision.action.is_write for checked in checks):
             return checks
         from holdfast.reconcile import conditions  # noqa: PLC0415 - only where something is to be written
 
-        held = await self._governor.held_back(checks, foreseen, self._clock.now())
+        held = await self._governor.held_back(checks, foreseen, self._clock.now(), sizes)
         limited = (
             [conditions.limit(checked, allowed) for checked, allowed in zip(checks, held.allowed, strict=True)]
             if held.changed
@@ -422,11 +423,11 @@ class Checker:
         ):
             data = {"count": held.mass_drift.count, "total": held.mass_drift.total, "message": str(held.mass_drift)}
             events = [AuditEvent(self._clock.now(), "mass_drift.held", "", data)]
-        return await self._recorded(limited, lambda checked: checked.wanted_write, events)
+        return await self.record_some(limited, lambda checked: checked.wanted_write, events)
 
     # -- record
 
-    async def _recorded(
+    async def record_some(
         self, checks: Sequence[CheckResult], chosen: Callable[[CheckResult], bool], events: Sequence[AuditEvent] = ()
     ) -> list[CheckResult]:
         """Record the chosen checks, batch by batch, and return all checks in the same order."""
@@ -470,14 +471,14 @@ class Checker:
 
         return replace(checked, likely_actors=await attribution.other_writers(self._looker.world, checked.evaluation))
 
-    async def attributed(self, checks: Sequence[CheckResult]) -> list[CheckResult]:
-        """Return the checks with their likely actors. The provider is asked once about each drifted resource."""
+    async def attributed(self, checks: Sequence[CheckResult], most: int) -> list[CheckResult]:
+        """Return the checks with their likely actors. The provider is asked about at most so many drifted resources."""
         unnamed = [checked for checked in checks if checked.verdict.status in MOVED and not checked.likely_actors]
         if not unnamed:
             return list(checks)
         from holdfast.reconcile import attribution  # noqa: PLC0415 - only where something drifted
 
-        named = await asyncio.gather(*[self._named(checked) for checked in unnamed[: attribution.MOST]])
+        named = await asyncio.gather(*[self._named(checked) for checked in unnamed[:most]])
         about = {checked.address: attribution.about(checked) for checked in named}
         return [replace(checked, likely_actors=about.get(checked.address, checked.likely_actors)) for checked in checks]
 

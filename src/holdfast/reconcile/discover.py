@@ -7,7 +7,7 @@ is known to refer to it: by the id in the store, by the id or filter of an impor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -16,8 +16,9 @@ from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, ReadResult
 from holdfast.model.resource import Declaration, ManagementPolicy
-from holdfast.providers.protocol import Kind, Listed, Reader, ReadFailed, Target, Unchanged
+from holdfast.providers.protocol import Kind, Reader, ReadFailed, Target, Unchanged
 from holdfast.reconcile import generate_manifest, observe
+from holdfast.reconcile.check import BATCH
 from holdfast.reconcile.generate_manifest import CannotDraft
 from holdfast.reconcile.observe import Observer
 from holdfast.reconcile.rate_limit import CallKind
@@ -128,30 +129,35 @@ class Discoverer:
         provider = self.preparer.world.connections[connection].provider
         if not _can_list(kind):
             return Survey(connection, provider, kind.name, Listing.NOT_LISTED, "the provider cannot list this kind")
-        items = await self._list(connection, reader, kind.name)
-        if isinstance(items, ReadFailure):
-            reason = f"could not be listed ({items.trouble.value}){': ' + items.detail if items.detail else ''}"
+        listed = await self._list(connection, reader, kind.name, placed.ids.get(_pool(kind), set()))
+        if isinstance(listed, ReadFailure):
+            reason = f"could not be listed ({listed.trouble.value}){': ' + listed.detail if listed.detail else ''}"
             return Survey(connection, provider, kind.name, Listing.FAILED, reason)
         doubt = placed.doubts.get(_pool(kind))
         if doubt is not None:
             return Survey(connection, provider, kind.name, Listing.FAILED, doubt)
-        declared = placed.ids.get(_pool(kind), set())
-        strangers = [item for item in items if item.id not in declared]
-        kept = tuple(Stranger(item.id, item.raw if self.keeps_raw else b"") for item in strangers)
-        return Survey(connection, provider, kind.name, Listing.LISTED, "", len(items), kept)
+        live, strangers = listed
+        return Survey(connection, provider, kind.name, Listing.LISTED, "", live, tuple(strangers))
 
-    async def _list(self, connection: str, reader: Reader, kind: str) -> Sequence[Listed] | ReadFailure:
-        """List a kind through the rate limiter of its connection, or return the failure.
+    async def _list(
+        self, connection: str, reader: Reader, kind: str, declared: Collection[str]
+    ) -> tuple[int, list[Stranger]] | ReadFailure:
+        """List a kind through the rate limiter of its connection; return the count and the undeclared resources.
 
-        Transient failures are retried. A partial list counts as a failure.
+        Transient failures are retried. A partial list counts as a failure. Nothing is kept of declared resources.
         """
         gate, looker = self.preparer.world.gate(connection), self.looker
         attempt = 0
         while True:
             attempt += 1
+            live, strangers = 0, list[Stranger]()
             try:
                 async with gate.turn(CallKind.READ):
-                    return [item async for item in reader.list(kind)]
+                    async for item in reader.list(kind):
+                        live += 1
+                        if item.id not in declared:
+                            strangers.append(Stranger(item.id, item.raw if self.keeps_raw else b""))
+                return live, strangers
             except ReadFailed as error:
                 failure = observe.hidden(_unreadable(error.reading), self.preparer.world.known)
             if failure.trouble is ReadError.THROTTLED:
@@ -166,24 +172,27 @@ class Discoverer:
 
     async def _placed(self, connection: str, reader: Reader, pools: set[str]) -> _Placed:
         placed = _Placed()
-        mine = {
-            address: declaration
-            for address, declaration in self.preparer.fleet.declarations.items()
+        declared = self.preparer.fleet.declarations
+        mine = [
+            address
+            for address in declared
             if address.connection == connection and _pool_of(reader, address.kind) in pools
-        }
-        states = await self.preparer.store.states(list(mine))
-        unknown: list[Address] = []
-        for address, declaration in mine.items():
-            state, pool = states.get(address), _pool_of(reader, address.kind)
-            if state is not None and state.observed.provider_id is not None:
-                placed.add(pool, state.observed.provider_id)
-            elif declaration.import_from is not None and declaration.import_from.id is not None:
-                placed.add(pool, declaration.import_from.id)
-            elif declaration.import_from is not None:
-                await self._find(reader, declaration, placed)
-            else:
-                unknown.append(address)
-        await self._read(reader, unknown, placed)
+        ]
+        for start in range(0, len(mine), BATCH):
+            batch = mine[start : start + BATCH]
+            states = await self.preparer.store.states(batch)
+            unknown: list[Address] = []
+            for address in batch:
+                state, pool = states.get(address), _pool_of(reader, address.kind)
+                if state is not None and state.observed.provider_id is not None:
+                    placed.add(pool, state.observed.provider_id)
+                elif (imported := declared[address].import_from) is None:
+                    unknown.append(address)
+                elif imported.id is not None:
+                    placed.add(pool, imported.id)
+                else:
+                    await self._find(reader, declared[address], placed)
+            await self._read(reader, unknown, placed)
         return placed
 
     async def _find(self, reader: Reader, declaration: Declaration, placed: _Placed) -> None:
@@ -222,26 +231,24 @@ class Discoverer:
 
     # -- drafting manifests
 
-    async def drafts(self, survey: Survey, policy: ManagementPolicy) -> list[Drafted]:
-        """Return a drafted manifest for every undeclared resource of a survey."""
+    async def drafts(self, survey: Survey, policy: ManagementPolicy) -> AsyncIterator[Drafted]:
+        """Yield a drafted manifest for every undeclared resource of a survey."""
         reader = await self.preparer.world.reader(survey.connection)
         kind = reader.kinds[survey.kind]
         declared = self.preparer.fleet.declarations
         taken = {a.name for a in declared if (a.connection, a.kind) == (survey.connection, survey.kind)}
-        out: list[Drafted] = []
         for stranger in sorted(survey.strangers, key=lambda each: each.id):
             try:
                 document = await self._document(reader, survey, kind, stranger)
                 rules = stack(self._profiles(survey, kind)).tree(document, document)
                 found = generate_manifest.draft(document, rules, self.preparer.world.known)
             except CannotDraft as why:
-                out.append(Drafted(survey.kind, stranger.id, trouble=str(why)))
+                yield Drafted(survey.kind, stranger.id, trouble=str(why))
                 continue
             address = Address(survey.connection, survey.kind, generate_manifest.name_for(stranger.id, document, taken))
             taken.add(address.name)
             written = generate_manifest.manifest(address, survey.provider, stranger.id, found, policy)
-            out.append(Drafted(survey.kind, stranger.id, address, written, found.left_out))
-        return out
+            yield Drafted(survey.kind, stranger.id, address, written, found.left_out)
 
     def _profiles(self, survey: Survey, kind: Kind) -> list[Profile]:
         own = [each for each in self.preparer.fleet.profiles if each.applies_to(survey.provider, kind.name)]

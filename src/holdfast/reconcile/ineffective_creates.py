@@ -2,34 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from holdfast.compare.known_differences import DifferenceKind
 from holdfast.model.absent import ABSENT
+from holdfast.model.address import Address
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
-from holdfast.reconcile.action_result import ActionOutcome, NotTaken
+from holdfast.reconcile.action_result import ActionOutcome, ActionResult, NotTaken
+from holdfast.reconcile.check import BATCH
 from holdfast.reconcile.report import RunReport
 from holdfast.store.protocol import Store
+from holdfast.store.state import Digest
 
 _MAKING: Final = frozenset({Action.CREATE, Action.RECREATE, Action.REPLACE})
 
 
-async def note(store: Store, report: RunReport) -> None:
-    """Note in a report what the services keep otherwise than the declarations of new resources say."""
-    made = [one for one in report.acted if one.result is ActionOutcome.DONE and one.checked.decision.action in _MAKING]
-    known = {
-        one.checked.address: one.checked.state.applied.known_differences
-        for one in made
-        if one.checked.state.applied.known_differences is not None
-    }
-    documents = await store.documents(sorted(set(known.values())))
-    for address, digest in known.items():
-        entries = documents[digest]["known"] if digest in documents else ()
-        found = tuple(_not_taken(entry) for entry in entries if _is_not_taken(entry))
-        if found:
-            report.not_taken[address] = found
+def known_differences(acted: ActionResult) -> Digest | None:
+    """Return the digest of the known differences of a new resource; None if it has none, or is not new."""
+    is_made = acted.result is ActionOutcome.DONE and acted.checked.decision.action in _MAKING
+    return acted.checked.state.applied.known_differences if is_made else None
+
+
+async def note(store: Store, report: RunReport, made: Sequence[tuple[Address, Digest]] = ()) -> None:
+    """Note in a report what the services keep otherwise than the declarations of new resources say.
+
+    `made` are new resources with their known differences that the report did not keep.
+    """
+    kept = [(acted.checked.address, digest) for acted in report.acted if (digest := known_differences(acted))]
+    known = [*made, *kept]
+    for start in range(0, len(known), BATCH):
+        batch = known[start : start + BATCH]
+        documents = await store.documents(sorted({digest for _, digest in batch}))
+        for address, digest in batch:
+            entries = documents[digest]["known"] if digest in documents else ()
+            not_taken = tuple(_not_taken(entry) for entry in entries if _is_not_taken(entry))
+            if not_taken:
+                report.not_taken[address] = not_taken
 
 
 def _not_taken(entry: Mapping[str, Json]) -> NotTaken:

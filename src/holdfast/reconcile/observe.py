@@ -16,15 +16,17 @@ from holdfast.reconcile import evaluate, fault_isolation, storable_text
 from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.connections import Connections
 from holdfast.reconcile.known_secrets import Fingerprint, KnownSecrets
+from holdfast.reconcile.listing import Listing
 from holdfast.reconcile.rate_limit import CallKind
 from holdfast.reconcile.redact import RedactionContext
 from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.reconcile.retry import RETRIED, RetryPolicy
+from holdfast.store import blobs
 
 WORKERS = 64  # reading at once on a connection; its gate lets fewer through
 LIST_FROM = 4  # resources of one kind from which one list call is worth more than single reads
 
-Listing = dict[str, Listed | Unchanged | None]  # None: the list says two things of it
+Digests = Mapping[str, bytes | str | None]  # by id, packed; None: the item is needed even if it is unchanged
 Lists = Mapping[tuple[str, str], Listing | ReadFailure]
 
 
@@ -63,20 +65,25 @@ class Observer:
 
     async def lists(self, prepared: Sequence[ResolvedResource], *, fresh: bool) -> Lists:
         """Read whole kinds with one call where many of them are asked for and the provider can."""
-        groups: dict[tuple[str, str], dict[str, str | None]] = {}
+        groups: dict[tuple[str, str], dict[str, bytes | str | None]] = {}
         for item in prepared:
             if item.kind.lists and item.state is not None and item.state.observed.provider_id is not None:
                 key = (item.declaration.address.connection, item.declaration.address.kind)
                 is_known = not fresh and evaluate.is_unchanged(item, item.state)
+                digest = item.state.observed.raw_digest if is_known else None
                 groups.setdefault(key, {})[item.state.observed.provider_id] = (
-                    item.state.observed.raw_digest if is_known else None
+                    blobs.pack_digest(digest) if digest is not None else None
                 )
+        return await self.list_kinds(groups)
+
+    async def list_kinds(self, groups: Mapping[tuple[str, str], Digests]) -> Lists:
+        """Read the kinds of which enough is expected for a list call, all at once."""
         wanted = {key: expected for key, expected in groups.items() if len(expected) >= LIST_FROM}
         async with asyncio.TaskGroup() as group:
             tasks = {key: group.create_task(self.listed(*key, expected)) for key, expected in wanted.items()}
         return {key: task.result() for key, task in tasks.items()}
 
-    async def listed(self, connection: str, kind: str, expected: Mapping[str, str | None]) -> Listing | ReadFailure:
+    async def listed(self, connection: str, kind: str, expected: Digests) -> Listing | ReadFailure:
         """Read what is expected of a kind, by id; of what has the digest beside its id only that it is unchanged.
 
         Of items that have not moved nothing else is kept, so a sweep of many needs little memory.
@@ -85,16 +92,14 @@ class Observer:
         gate = self.world.gate(connection)
         failure: ReadFailure | None = None
         for attempt in range(1, self.patience.attempts + 1):
-            found: Listing = {}
+            listing = Listing(expected)
             try:
                 async with gate.turn(CallKind.READ):
                     async for item in reader.list(kind):
-                        if item.id in expected:
-                            same = expected[item.id] == item.raw_digest
-                            _place(found, item.id, Unchanged(None, item.raw_digest) if same else item)
-                return found
+                        listing.take(item)
+                return listing
             except ItemFailed:  # what could not be told is asked for by itself
-                return found
+                return listing
             except ReadFailed as error:
                 failure = hidden(_unreadable(error.reading), self.world.known)
             if not await self._may_retry(connection, failure, attempt):
@@ -116,7 +121,8 @@ class Observer:
             # Not in the list, or in it twice: gone, or the list was wrong. Only an answer about the thing counts.
             return await self.read(item, None)
         if isinstance(entry, Unchanged):
-            return entry
+            is_same = is_known and entry.raw_digest == state.observed.raw_digest  # two declarations may name one id
+            return entry if is_same else await self.read(item, None)
         return await self.parsed(item, entry)
 
     async def parsed(self, item: ResolvedResource, entry: Listed) -> ReadResult | Unchanged:
@@ -174,13 +180,6 @@ class Observer:
         if reading.trouble is not ReadError.THROTTLED:
             await self.clock.sleep(self.patience.delay(attempt, reading.retry_after_seconds, self.random01))
         return True
-
-
-def _place(found: Listing, ident: str, entry: Listed | Unchanged) -> None:
-    """Put an item of a list in its place; of one that comes twice, and not alike, the list says nothing."""
-    before = found.setdefault(ident, entry)
-    if before is not None and before.raw_digest != entry.raw_digest:
-        found[ident] = None
 
 
 def hidden(reading: ReadFailure, known: KnownSecrets) -> ReadFailure:

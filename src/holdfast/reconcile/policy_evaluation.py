@@ -187,8 +187,17 @@ class PolicyEvaluator:
         closed = windows.closed_by(self.rules.corrections.windows, now, write_reason)
         return str(closed) if closed is not None else None
 
-    async def held_back(self, checks: Sequence[Wanting], foreseen: Mapping[Address, Verdict], now: float) -> LimitHold:
-        """Look at all decisions of a run: whether they are mass drift, and what fits into the budgets."""
+    async def held_back(
+        self,
+        checks: Sequence[Wanting],
+        foreseen: Mapping[Address, Verdict],
+        now: float,
+        sizes: Sizes | None = None,
+    ) -> LimitHold:
+        """Look at all decisions of a run: whether they are mass drift, and what fits into the budgets.
+
+        `sizes` are the sizes of the fleet before the run, where it has recorded new resources since.
+        """
         if not any(checked.decision.action.is_write for checked in checks):
             return LimitHold()
         from holdfast.policy import budgets, fleet_limits  # noqa: PLC0415 - only where something is to be written
@@ -198,7 +207,7 @@ class PolicyEvaluator:
             for checked in checks
         ]
         rules = self.rules.corrections
-        sizes = await self.store.count_resources()
+        sizes = sizes if sizes is not None else await self.store.count_resources()
         has_correction = any(each.is_correction for each in wanted)
         mass_drift = await self.mass_drift(checks, foreseen, sizes, now) if has_correction else None
         if mass_drift is None and not rules.budgets:

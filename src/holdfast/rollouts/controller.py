@@ -17,7 +17,7 @@ from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
 from holdfast.reconcile.action_result import ActionOutcome
 from holdfast.reconcile.apply import Applier
-from holdfast.reconcile.check import check_resources
+from holdfast.reconcile.fleet_check import check_resources
 from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import ResourceSet
 from holdfast.rollouts import adopt_scan, child_status, concurrency, preconditions, serialization

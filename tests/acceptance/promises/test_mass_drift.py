@@ -10,7 +10,7 @@ from holdfast.model.decision import Action
 from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.policy.budgets import BudgetRule
 from holdfast.policy.correction_limits import CorrectionRules
-from holdfast.reconcile.check import check_resources
+from holdfast.reconcile.fleet_check import check_resources
 from holdfast.reconcile.mass_drift_scan import Scheduled
 from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.store.governance import Approval

@@ -17,8 +17,9 @@ from holdfast.policy import dependency_graph
 from holdfast.policy.correction_limits import CorrectionRules
 from holdfast.providers.protocol import Connection, Provider
 from holdfast.reconcile.apply import Applier
-from holdfast.reconcile.check import Checker, check_resources
+from holdfast.reconcile.check import Checker
 from holdfast.reconcile.connections import Connections, WritableConnections
+from holdfast.reconcile.fleet_check import check_resources
 from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.reconcile.rate_limit import RateLimits
 from holdfast.reconcile.report import RunReport

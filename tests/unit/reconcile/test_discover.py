@@ -43,7 +43,11 @@ async def discovered(made: Bench, declarations=(), provider=None, keeps_raw=Fals
         looker = Observer(world, made.clock, made.random, made.patience, made.fingerprint)
         discoverer = Discoverer(preparer, looker, keeps_raw)
         surveys = await discoverer.survey("mem", wanted)
-        drafts = [await discoverer.drafts(each, ManagementPolicy.OBSERVED) for each in surveys] if keeps_raw else []
+        drafts = (
+            [[draft async for draft in discoverer.drafts(each, ManagementPolicy.OBSERVED)] for each in surveys]
+            if keeps_raw
+            else []
+        )
         return surveys, drafts
 
 

@@ -6,7 +6,7 @@ import asyncio
 
 from holdfast.policy.correction_limits import CorrectionRules
 from holdfast.policy.mass_drift import MassDriftGuard
-from holdfast.reconcile.check import check_resources
+from holdfast.reconcile.fleet_check import check_resources
 from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.watch import list_scan, loop
 from holdfast.watch.list_scan import ListScanner

@@ -13,7 +13,8 @@ from holdfast.model.decision import Action
 from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.verdict import Status, Verdict
 from holdfast.reconcile import attribution, serialize
-from holdfast.reconcile.check import Checker, CheckResult, check_resources
+from holdfast.reconcile.check import Checker, CheckResult
+from holdfast.reconcile.fleet_check import check_resources
 from holdfast.reconcile.resolve import ResourceResolver
 from tests.unit.reconcile.fixtures import Bench, declare
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -16,7 +17,9 @@ from holdfast.app.project import Project
 from holdfast.cli import confirm, console, options
 from holdfast.cli.progress import Meter
 from holdfast.cli.render import reports
+from holdfast.cli.render.result_sink import JsonSink, RowSink
 from holdfast.cli.run import open_project, run
+from holdfast.model.address import Address
 from holdfast.model.decision import Action
 from holdfast.model.verdict import Status
 from holdfast.reconcile import finding_actions, ineffective_creates
@@ -24,6 +27,7 @@ from holdfast.reconcile.action_result import LEFT_TO_OTHERS, ActionOutcome, Acti
 from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import Blocked
+from holdfast.store.state import Digest
 
 
 @click.command("apply")
@@ -57,27 +61,62 @@ def apply_command(
             to = sys.stdout if output_ == "table" else sys.stderr
             if plan is None and not yes and not await _is_agreed(project, to):
                 return 1
+            results = _Results(plan, JsonSink() if output_ == "json" else None, bool(project.config.notify))
+            results.keeps_all |= output_ == "yaml"
             again: dict[str, Any] = {"reconsider": _with_recreate} if recreate else {}
-            again["create_again"] = create_again
+            again |= {"create_again": create_again, "sink": results}
             report = await _apply(project, stop, plan, again, quiet=output_ != "table")
-            await ineffective_creates.note(project.store, report)
+            await ineffective_creates.note(project.store, report, results.made)
             await notifications.send(project, report, console.warn)
-        outdated = [checked for checked in report.checked if plan is not None and plan.is_outdated_by(checked)]
-        if not console.structured(output_, lambda: reports.as_json(report)):
-            _show(report, outdated)
-        return _exit_code(report) or int(bool(outdated))
+        if results.json is not None:
+            await results.json.print(report)
+        elif not console.structured(output_, lambda: reports.as_json(report)):
+            _show(report, results)
+        return _exit_code(report) or int(bool(results.outdated))
 
     return run(main)
 
 
+@dataclass(slots=True)
+class _Results:
+    """Receives the results of an apply; its report keeps those that are shown at the end, and counts the others."""
+
+    plan: Plan | None
+    json: JsonSink | None
+    keeps_all: bool
+    outdated: list[Address] = field(default_factory=list)  # other decisions than those of the plan
+    made: list[tuple[Address, Digest]] = field(default_factory=list)  # new resources with known differences
+    begun: int = 0  # assessments
+
+    def __call__(self, result: CheckResult | ActionResult) -> bool:
+        """Take a result; return True if the report keeps it."""
+        if self.json is not None:
+            self.json(result)
+        if isinstance(result, ActionResult):
+            return self._take_acted(result)
+        if self.plan is not None and self.plan.is_outdated_by(result):
+            self.outdated.append(result.address)
+        return self.keeps_all or _is_shown(result)
+
+    def _take_acted(self, acted: ActionResult) -> bool:
+        if acted.correction is not None:
+            from holdfast.cli.render import remediations
+
+            self.begun += remediations.is_begun(acted)
+        is_kept = self.keeps_all or acted.result is ActionOutcome.HELD
+        digest = None if is_kept else ineffective_creates.known_differences(acted)
+        if digest is not None:
+            self.made.append((acted.checked.address, digest))
+        return is_kept
+
+
 async def _is_agreed(project: Project, to: TextIO) -> bool:
     """Show the plan and ask. A plan without writes needs no answer."""
-    from dataclasses import replace
-
     meter = Meter(len(project.selected), "checking")
-    report = await replace(project, retries=True).run_check(meter, record=False)
-    meter.close()
+    rows = RowSink(reports.show_checked, reports.is_news, meter, len(project.selected))
     with contextlib.redirect_stdout(to):
+        report = await replace(project, retries=True).run_check(meter, record=False, sink=rows)
+        meter.close()
         reports.show_plan(report)
     return not reports.is_work(report) or confirm.is_agreed("Apply this?")
 
@@ -99,23 +138,27 @@ async def _apply(
     return report
 
 
-def _show(report: RunReport, outdated: list[CheckResult]) -> None:
+def _is_shown(checked: CheckResult) -> bool:
+    is_stopped = checked.decision.action in (Action.BLOCK, Action.HOLD, Action.REPORT)
+    return is_stopped or checked.verdict.status is Status.UNKNOWN
+
+
+def _show(report: RunReport, results: _Results) -> None:
     for checked in report.checked:
-        shown = checked.decision.action in (Action.BLOCK, Action.HOLD, Action.REPORT)
-        if shown or checked.verdict.status is Status.UNKNOWN:
+        if _is_shown(checked):
             reports.show_checked(checked)
     for waiting in report.waiting:
         console.line(f"  … {waiting.declaration.address}  {waiting.reason}")
-    for checked in outdated:
-        console.line(f"  ✗ {checked.address}  changed since the plan was made; skipped", fg="red")
+    for address in results.outdated:
+        console.line(f"  ✗ {address}  changed since the plan was made; skipped", fg="red")
     reports.show_groups(report)
     reports.show_not_taken(report)
     console.line(reports.apply_line(report), bold=True)
     reports.show_undeclared(report.undeclared)
-    if any(acted.correction for acted in report.acted):
+    if results.begun:
         from holdfast.cli.render import remediations
 
-        remediations.show_begun(report)
+        remediations.show_begun(results.begun)
 
 
 def _with_recreate(checked: CheckResult) -> CheckResult:
@@ -124,9 +167,9 @@ def _with_recreate(checked: CheckResult) -> CheckResult:
 
 
 def _exit_code(report: RunReport) -> int:
+    tally = report.tally
     good = {ActionOutcome.DONE, *LEFT_TO_OTHERS}
-    bad = any(acted.result not in good or acted.unresolved for acted in report.acted)
+    bad = any(number and result not in good for result, number in tally.outcomes.items()) or tally.incomplete > 0
     bad = bad or bool(report.waiting or report.not_reached)
-    unknown = any(checked.verdict.status is Status.UNKNOWN for checked in report.checked)
-    blocked = any(checked.decision.action is Action.BLOCK for checked in report.checked)
+    unknown, blocked = tally.statuses[Status.UNKNOWN], tally.decisions[Action.BLOCK]
     return 1 if bad or unknown or blocked or reports.has_stuck_rollout(report) else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import click
@@ -11,6 +12,7 @@ from holdfast.app.project import Project
 from holdfast.cli import console, exit_codes, options
 from holdfast.cli.progress import Meter
 from holdfast.cli.render import report_files, reports
+from holdfast.cli.render.result_sink import RowSink
 from holdfast.cli.run import in_project
 
 
@@ -44,10 +46,17 @@ def check_command(
         if fresh:
             await _request(project)
         meter = Meter(len(project.selected), "checking")
-        report = await project.run_check(meter)
+        rows = RowSink(
+            partial(reports.show_verdict, everything=everything),
+            lambda checked: everything or reports.has_verdict_to_show(checked),
+            meter,
+            len(project.selected),
+        )
+        sink = report_files.sink_for(output_, output_files, project, rows)
+        report = await project.run_check(meter, sink=sink)
         meter.close()
         await notifications.send(project, report, console.warn)
-        if not report_files.show(output_, report, "check", project.clock.now()):
+        if not await report_files.show(output_, report, "check", project.clock.now(), sink):
             reports.show_check(report, everything=everything)
         report_files.write(output_files, report, "check", project.clock.now())
         return exit_codes.exit_code(

@@ -19,7 +19,7 @@ from holdfast.cli.run import open_project, run
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status
-from holdfast.reconcile.check import check_resources
+from holdfast.reconcile.fleet_check import check_resources
 from holdfast.reconcile.report import RunReport
 from holdfast.testing.rest_data import Collection
 from holdfast.testing.rest_faults import Fault, Wrong

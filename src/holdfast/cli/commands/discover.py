@@ -204,7 +204,7 @@ async def _writing(discoverer: Discoverer, surveys: Sequence[Survey], wish: Wish
         place = wish.folder / file_name(survey.connection, "", set()).removesuffix(".yaml")
         place /= file_name(survey.kind, "", set()).removesuffix(".yaml")
         taken: set[str] = set()
-        for drafted in await discoverer.drafts(survey, wish.policy):
+        async for drafted in discoverer.drafts(survey, wish.policy):
             if drafted.address is None:
                 yield Written(drafted, None, drafted.trouble)
             else:
@@ -223,7 +223,7 @@ def _write(file: Path, drafted: Drafted) -> Written:
         return Written(drafted, None, f"{file} cannot be written: {error.strerror or error}", is_error=True)
     except HoldfastError as error:
         return Written(drafted, None, f"it cannot be written as YAML: {error}", is_error=True)
-    return Written(drafted, file)
+    return Written(replace(drafted, manifest=None), file)  # the manifest is in the file now
 
 
 def _text(drafted: Drafted) -> str:

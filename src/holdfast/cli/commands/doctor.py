@@ -20,6 +20,8 @@ from holdfast.cli.render.text import count
 from holdfast.cli.run import open_project, run
 from holdfast.errors import ChainBroken, HoldfastError
 from holdfast.manifests import project as projects
+from holdfast.model.address import Address
+from holdfast.model.resource import Declaration
 from holdfast.notify import sink_check
 from holdfast.notify.sinks import SinkContext
 from holdfast.policy import strategies, waivers
@@ -73,8 +75,10 @@ def doctor_command(**rest: Any) -> int:
 async def _examine(project: Project, used: ProjectOptions, say: Say) -> None:
     say(f"project file {project.config.file or 'none; using defaults'}")
     _declarations(project, used, say)
-    for mistake in waivers.mistakes(project.engine.rules.waivers, await known_documents(project), project.clock.now()):
-        say("waiver", str(mistake))
+    if project.engine.rules.waivers:
+        documents = await known_documents(project, project.engine.rules.waivers)
+        for mistake in waivers.mistakes(project.engine.rules.waivers, documents, project.clock.now()):
+            say("waiver", str(mistake))
     await _undeclared(project, say)
     await _store(project, say)
     for name in _connections(project):
@@ -108,8 +112,8 @@ def _connections(project: Project) -> list[str]:
 async def _connection(project: Project, name: str, say: Say) -> None:
     try:
         async with project.connections() as connections:
-            declared = [each for each in project.resources.declarations.values() if each.address.connection == name]
-            states = await project.store.states([each.address for each in declared[: connection_check.MOST]])
+            declared = _asked_for(project, name)
+            states = await project.store.states([each.address for each in declared])
             answer = await connection_check.ask(connections, name, declared, states)
     except HoldfastError as error:
         say(f"connection {name}", str(error))
@@ -117,14 +121,24 @@ async def _connection(project: Project, name: str, say: Say) -> None:
         say(f"connection {name}{'' if answer.trouble else f' ({answer.question})'}", answer.trouble or None)
 
 
+def _asked_for(project: Project, connection: str) -> list[Declaration]:
+    """Return the first declarations of a connection, and one of every further kind."""
+    chosen: list[Address] = []
+    kinds: set[str] = set()
+    for address in project.resources.declarations:
+        is_new = address.kind not in kinds
+        if address.connection == connection and (is_new or len(chosen) < connection_check.MOST):
+            chosen.append(address)
+            kinds.add(address.kind)
+    return [project.resources.declarations[address] for address in chosen]
+
+
 async def _undeclared(project: Project, say: Say) -> None:
-    missed = list(project.undeclared)
+    missed = [state.address for state in project.undeclared]
     if not project.resources.declarations:
-        states = [state async for state in project.store.all_states()]
-        found = await undeclared.in_store(project, states)
-        missed = [state for state in states if state.address in found]
-    for state in missed:
-        say(f"{state.address}", "no longer declared; declare it again, or `holdfast forget` it")
+        missed = sorted(await undeclared.in_whole_store(project), key=str)
+    for address in missed:
+        say(f"{address}", "no longer declared; declare it again, or `holdfast forget` it")
 
 
 async def _store(project: Project, say: Say) -> None:

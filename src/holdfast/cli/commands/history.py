@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import click
@@ -17,6 +16,7 @@ from holdfast.cli.render.text import when
 from holdfast.cli.run import in_store
 from holdfast.model.address import Address
 from holdfast.model.json import Json
+from holdfast.store.protocol import Store
 from holdfast.store.records import ChainedEvent
 
 _ALL: Final = 1_000_000_000
@@ -25,7 +25,7 @@ _ALL: Final = 1_000_000_000
 @click.command("history")
 @click.argument("address", required=False)
 @options.stored_partly
-@click.option("--limit", default=50, show_default=True)
+@click.option("--limit", type=click.IntRange(min=0), default=50, show_default=True)
 @console.option(*options.FORMATS)
 def history_command(address: str | None, limit: int, output_: str, **rest: Any) -> int:
     """Show decisions and audit events, newest last.
@@ -37,9 +37,17 @@ def history_command(address: str | None, limit: int, output_: str, **rest: Any) 
 
     async def body(project: Project, scope: Scope) -> int:
         wanted = selection.parse_addresses([address])[0] if address else None
-        events = [event async for event in project.store.events(subject=str(wanted) if wanted else None)]
-        scope.require_matches(_subjects(events))
-        events = [chained for chained in events if scope.covers_text(chained.event.subject)][-limit:]
+        subject = str(wanted) if wanted else None
+        if not scope.is_all:
+            scope.require_matches(await _subjects(project.store, subject))
+        events: list[ChainedEvent] = []
+        async with contextlib.aclosing(project.store.latest_events(subject)) as latest:  # type: ignore[type-var]
+            async for chained in latest:
+                if len(events) >= limit:
+                    break
+                if scope.covers_text(chained.event.subject):
+                    events.append(chained)
+        events.reverse()
         decisions = await project.store.decisions(wanted, limit if scope.is_all else _ALL)
         decisions = [decision for decision in decisions if scope.covers(decision.address)][:limit]
         rows: list[dict[str, Json]] = [
@@ -60,11 +68,14 @@ def history_command(address: str | None, limit: int, output_: str, **rest: Any) 
     return in_store(rest, body)
 
 
-def _subjects(events: Iterable[ChainedEvent]) -> Iterator[Address]:
-    """Yield the resources of events, including those without a record in the store."""
-    for text in {chained.event.subject for chained in events}:
+async def _subjects(store: Store, subject: str | None) -> set[Address]:
+    """Return the resources of events, including those without a record in the store."""
+    texts = {chained.event.subject async for chained in store.events(subject=subject)}
+    addresses: set[Address] = set()
+    for text in texts:
         with contextlib.suppress(ValueError):
-            yield Address.parse(text)
+            addresses.add(Address.parse(text))
+    return addresses
 
 
 def _short(value: Json) -> str:

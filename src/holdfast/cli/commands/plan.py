@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from holdfast.app.project import Project
 from holdfast.cli import console, exit_codes, options
 from holdfast.cli.progress import Meter
 from holdfast.cli.render import report_files, reports
+from holdfast.cli.render.result_sink import RowSink
 from holdfast.cli.run import in_project
 
 
@@ -39,13 +41,21 @@ def plan_command(
 
     async def body(project: Project) -> int:
         meter = Meter(len(project.selected), "checking")
-        plan = await project.plan(meter)
-        meter.close()
+        rows = RowSink(
+            reports.show_checked,
+            lambda checked: everything or reports.is_news(checked),
+            meter,
+            len(project.selected),
+        )
+        sink = report_files.sink_for(output_, output_files, project, rows)
         if out is not None:
+            plan = await project.plan(meter, sink)
+            report = plan.require_report()
             plan.save(Path(out))
-        report = plan.report
-        assert report is not None
-        if not report_files.show(output_, report, "plan", project.clock.now()):
+        else:  # the decisions are not kept, because there is no file to save them to
+            report = await replace(project, retries=True).run_check(meter, sink=sink)
+        meter.close()
+        if not await report_files.show(output_, report, "plan", project.clock.now(), sink):
             reports.show_plan(report, everything=everything)
             if out is not None:
                 console.line(f"Saved to {out}; apply it with: holdfast apply {out}")

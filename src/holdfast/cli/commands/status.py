@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from typing import Any, Final
 
 import click
@@ -11,7 +11,7 @@ import click
 from holdfast.app import selection, undeclared
 from holdfast.app.project import Project
 from holdfast.app.selection import Scope
-from holdfast.cli import console, options
+from holdfast.cli import console, json_stream, options
 from holdfast.cli.render import reports, rollouts
 from holdfast.cli.render.state import NOT_DECLARED, state_as_json
 from holdfast.cli.render.text import ago, count, due, when
@@ -21,7 +21,6 @@ from holdfast.metrics import resources
 from holdfast.model.address import Address
 from holdfast.model.condition import ConditionType
 from holdfast.model.json import Json
-from holdfast.model.verdict import Status
 from holdfast.policy import lost_create_reasons
 from holdfast.rollouts import render as rollout_text
 from holdfast.store.records import OperationStep
@@ -46,10 +45,18 @@ def status_command(addresses: tuple[str, ...], output_: str, **rest: Any) -> int
     async def body(project: Project, scope: Scope) -> int:
         now = project.clock.now()
         scope.require_matches()
-        tally, states = await _counted(project, scope, addresses, now, as_table=output_ == "table")
-        listed = states or await _unknown(project)  # a table of too many lists none of them
-        missed = await undeclared.in_store(project, listed)
+        is_whole = not addresses and scope.is_all
+        tally, states = await _counted(project, scope, addresses, now)
+        missed = await (undeclared.in_whole_store(project) if is_whole else undeclared.in_store(project, states))
+        listed = await _states_of(project, missed) if is_whole else states
         tally = _without_missed(tally, listed, missed)
+        if output_ == "json":
+            every = project.store.all_states() if is_whole else _each(states)
+            rows = (state_as_json(state, now, missed) async for state in every)
+            await json_stream.print_object({**await _as_json(project, tally), "resources": rows})
+            return 0
+        if is_whole and (output_ != "table" or tally.total <= _TABLE):
+            states = [state async for state in project.store.all_states()]
         if output_ != "table":
             shown = await _as_json(project, tally)
             shown["resources"] = [state_as_json(state, now, missed) for state in states]
@@ -89,13 +96,11 @@ async def _as_json(project: Project, tally: StatusCounts) -> dict[str, Json]:
 
 
 async def _counted(
-    project: Project, scope: Scope, addresses: Sequence[str], now: float, *, as_table: bool
+    project: Project, scope: Scope, addresses: Sequence[str], now: float
 ) -> tuple[StatusCounts, list[ResourceState]]:
-    """Return the number of resources of each status, and the resources to list."""
+    """Return the number of resources of each status, and the selected resources; none where all are selected."""
     if not addresses and scope.is_all:
-        tally = await project.store.count_statuses(now)
-        is_short = not as_table or tally.total <= _TABLE
-        return tally, [state async for state in project.store.all_states()] if is_short else []
+        return await project.store.count_statuses(now), []
     states = scope.chosen()
     if addresses:
         found = await project.store.states(selection.parse_addresses(addresses))
@@ -128,9 +133,14 @@ async def _show_standing(project: Project, states: list[ResourceState]) -> None:
         )
 
 
-async def _unknown(project: Project) -> list[ResourceState]:
-    """Return resources whose last check could not reach a verdict. Undeclared resources are among them."""
-    return list((await project.store.states(await project.store.addresses_with_status(Status.UNKNOWN))).values())
+async def _states_of(project: Project, addresses: Collection[Address]) -> list[ResourceState]:
+    """Return the records of some resources, in order of address."""
+    return list((await project.store.states(sorted(addresses, key=str))).values()) if addresses else []
+
+
+async def _each(states: Sequence[ResourceState]) -> AsyncIterator[ResourceState]:
+    for state in states:
+        yield state
 
 
 def _without_missed(tally: StatusCounts, states: Sequence[ResourceState], missed: Collection[Address]) -> StatusCounts:

@@ -45,7 +45,7 @@ def waive_command(
         now = project.clock.now()
         waiver = Waiver(resource, path, owner, reason, _end(expires), ticket)
         _require_sound(waiver, now)
-        for mistake in waivers.mistakes([waiver], await known_documents(project), now):
+        for mistake in waivers.mistakes([waiver], await known_documents(project, [waiver]), now):
             raise InputError(mistake.message)
         file = Path(into) if into else project.config.waivers[0]
         before = file.read_bytes().decode() if file.exists() else None

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 from holdfast.cli import console
 from holdfast.cli.render.text import ago, count
-from holdfast.reconcile.action_result import ActionOutcome
-from holdfast.reconcile.report import RunReport
+from holdfast.reconcile.action_result import ActionOutcome, ActionResult
 from holdfast.remediation import own_corrections
 from holdfast.remediation.attempt_history import AssessedAttempt, AttemptHistory
 from holdfast.remediation.core.past_attempts import AttemptEffect, StateMatch
@@ -63,9 +62,13 @@ def score(state: AssessmentState) -> str:
     return "none" if state.score is None else f"{state.score:.2f}"
 
 
-def show_begun(report: RunReport) -> None:
-    """Say who assesses what was just corrected: nobody does it by itself."""
-    begun = sum(one.result is ActionOutcome.DONE and own_corrections.is_begun(one.checked) for one in report.acted)
+def is_begun(acted: ActionResult) -> bool:
+    """Return True if an action has begun an assessment."""
+    return acted.result is ActionOutcome.DONE and own_corrections.is_begun(acted.checked)
+
+
+def show_begun(begun: int) -> None:
+    """Say who assesses so many corrections: nobody does it by itself."""
     if begun:
         begun_text = count(begun, "correction")
         console.line(

@@ -11,10 +11,13 @@ import click
 
 from holdfast.cli import console
 from holdfast.cli.render import reports
+from holdfast.cli.render.result_sink import JsonSink, RowSink
+from holdfast.reconcile.report import keep_all
 
 if TYPE_CHECKING:
+    from holdfast.app.project import Project
     from holdfast.cli.render.report_view import Around
-    from holdfast.reconcile.report import RunReport
+    from holdfast.reconcile.report import RunReport, Sink
 
 NAMES: Final = ("markdown", "sarif", "junit", "html")  # each a module of this package
 _STRUCTURED: Final = ("json", "yaml")
@@ -51,8 +54,18 @@ def _parsed(_context: click.Context, _parameter: click.Parameter, given: Sequenc
     return out
 
 
-def show(format_: str, report: RunReport, command: str, now: float) -> bool:
+def sink_for(format_: str, files: Files, project: Project, rows: RowSink) -> Sink:
+    """Return where the results of a run go: onto the screen, into a JSON list, or all into its report."""
+    if files or project.config.notify or format_ not in {"table", "json"}:
+        return keep_all
+    return JsonSink() if format_ == "json" else rows
+
+
+async def show(format_: str, report: RunReport, command: str, now: float, sink: Sink) -> bool:
     """Print a report unless its format is the table; return True if it was printed."""
+    if isinstance(sink, JsonSink):
+        await sink.print(report)
+        return True
     if format_ in NAMES:
         console.document(_render(format_, report, command, now))
         return True

@@ -17,6 +17,7 @@ from holdfast.reconcile.action_result import LEFT_TO_OTHERS, ActionOutcome, Acti
 from holdfast.rollouts import render as rollout_text
 
 if TYPE_CHECKING:
+    from holdfast.model.address import Address
     from holdfast.reconcile.check import CheckResult
     from holdfast.reconcile.report import RunReport
     from holdfast.reconcile.resolve import Blocked
@@ -118,7 +119,7 @@ def _show_suppressed(checked: CheckResult, indent: str) -> None:
 
 def suppressed_line(report: RunReport) -> str | None:
     """Say how much does not count though it is there; it must never look as if it were not."""
-    count = Counter(suppressed.because for one in report.checked for suppressed in one.verdict.suppressed)
+    count = report.tally.suppressed
     said = [
         f"{count[because]} {because.value}"
         for because in SuppressionReason
@@ -129,7 +130,7 @@ def suppressed_line(report: RunReport) -> str | None:
 
 def joined_line(report: RunReport) -> str | None:
     """Say which defaults of services joined a baseline with this look; it is said once."""
-    joined = [f"{one.address} {each.path}" for one in report.checked for each in one.joined]
+    joined = report.tally.joined
     if not joined:
         return None
     return f"{counted(len(joined), 'late default')} joined: {', '.join(joined)}."
@@ -144,7 +145,7 @@ def show_waiting(waiting: Iterable[Blocked]) -> None:
 
 def plan_line(report: RunReport) -> str:
     """Return the closing line, in the manner of Terraform."""
-    count = Counter(one.decision.action for one in report.checked)
+    count = report.tally.decisions
     parts = [
         f"{count[Action.CREATE] + count[Action.RECREATE]} to add",
         f"{count[Action.UPDATE]} to change",
@@ -203,33 +204,43 @@ def has_stuck_rollout(report: RunReport) -> bool:
 
 def _unknown(report: RunReport) -> int:
     """Return how many could not be judged, though they were to be."""
-    return sum(one.verdict.status is Status.UNKNOWN for one in report.checked) + sum(w.is_error for w in report.waiting)
+    return report.tally.statuses[Status.UNKNOWN] + sum(waiting.is_error for waiting in report.waiting)
 
 
 def show_check(report: RunReport, *, everything: bool = False) -> None:
-    """Print verdicts."""
+    """Print verdicts; those of a large run were printed as they came."""
     for checked in _by_address(report.checked):
-        if everything or checked.verdict.status is not Status.IN_SYNC:
-            status = checked.verdict.status
-            label = console.styled(
-                f"{status.value.replace('_', ' '):>10}", fg=findings.STATUS_COLOUR[status], bold=True
-            )
-            console.line(f"{label}  {checked.prepared.declaration.address}  {checked.verdict.reason}")
-            findings.show(checked.verdict.findings, indent="            ")
-            findings.show_likely_actors(checked.likely_actors, indent="            ")
-        if everything or any(each.because is not SuppressionReason.IGNORED for each in checked.verdict.suppressed):
-            if checked.verdict.status is Status.IN_SYNC and not everything:
-                console.line(f"{'in sync':>10}  {checked.address}  apart from suppressed differences", fg="green")
-            _show_suppressed(checked, indent="            ")
+        if everything or has_verdict_to_show(checked):
+            show_verdict(checked, everything=everything)
     show_waiting(report.waiting)
     show_groups(report, everything=everything)
     console.line(check_line(report), bold=True)
     _show_coverage(report)
 
 
+def has_verdict_to_show(checked: CheckResult) -> bool:
+    """Return True if a check is not in sync, or in sync only apart from suppressed differences."""
+    is_apart = any(each.because is not SuppressionReason.IGNORED for each in checked.verdict.suppressed)
+    return is_apart or checked.verdict.status is not Status.IN_SYNC
+
+
+def show_verdict(checked: CheckResult, *, everything: bool = False) -> None:
+    """Print the verdict of one resource with its findings."""
+    if everything or checked.verdict.status is not Status.IN_SYNC:
+        status = checked.verdict.status
+        label = console.styled(f"{status.value.replace('_', ' '):>10}", fg=findings.STATUS_COLOUR[status], bold=True)
+        console.line(f"{label}  {checked.prepared.declaration.address}  {checked.verdict.reason}")
+        findings.show(checked.verdict.findings, indent="            ")
+        findings.show_likely_actors(checked.likely_actors, indent="            ")
+    if everything or any(each.because is not SuppressionReason.IGNORED for each in checked.verdict.suppressed):
+        if checked.verdict.status is Status.IN_SYNC and not everything:
+            console.line(f"{'in sync':>10}  {checked.address}  apart from suppressed differences", fg="green")
+        _show_suppressed(checked, indent="            ")
+
+
 def check_line(report: RunReport) -> str:
     """Return the closing line of a check."""
-    return counted_line(Counter(one.verdict.status for one in report.checked))
+    return counted_line(report.tally.statuses)
 
 
 def counted_line(count: Counter[Status]) -> str:
@@ -243,8 +254,9 @@ def _show_coverage(report: RunReport) -> None:
     for said in (suppressed_line(report), joined_line(report)):
         if said is not None:
             console.line(said, fg="cyan")
-    unread = sum(one.verdict.status is Status.UNKNOWN for one in report.checked)
-    total = len(report.checked) + len(report.waiting) + len(report.not_reached)
+    statuses = report.tally.statuses
+    unread = statuses[Status.UNKNOWN]
+    total = statuses.total() + len(report.waiting) + len(report.not_reached)
     missed = unread + sum(one.is_error for one in report.waiting) + len(report.not_reached)
     if missed:
         share = (total - missed) / total
@@ -290,11 +302,12 @@ def show_acted(acted: ActionResult) -> None:
 
 def apply_line(report: RunReport) -> str:
     """Return the closing line of an apply."""
-    done = Counter(one.checked.decision.action for one in report.acted if one.result is ActionOutcome.DONE)
-    others = sum(one.result in LEFT_TO_OTHERS for one in report.acted)
+    tally = report.tally
+    done, outcomes = tally.done, tally.outcomes
+    others = sum(outcomes[result] for result in LEFT_TO_OTHERS)
     stopped = {one.checked.address for one in report.acted if one.result is ActionOutcome.HELD}
-    unsure = sum(one.result is ActionOutcome.UNSURE for one in report.acted)
-    failed = sum(one.result not in _TOLD for one in report.acted)
+    unsure = outcomes[ActionOutcome.UNSURE]
+    failed = sum(number for result, number in outcomes.items() if result not in _TOLD)
     made = done[Action.CREATE] + done[Action.RECREATE]
     parts = [
         f"{made} added",
@@ -308,11 +321,10 @@ def apply_line(report: RunReport) -> str:
         parts.append(f"{others} left to another worker")
     if failed:
         parts.append(f"{failed} not done")
-    vain = sum(one.result is ActionOutcome.DONE and bool(one.unresolved) for one in report.acted)
-    decided = Counter(one.decision.action for one in report.checked)
+    decided = tally.decisions
     held = stopped | {one.address for one in report.checked if one.decision.action is Action.HOLD}
     for number, word in (
-        (vain, "did not take everywhere"),
+        (tally.incomplete, "did not take everywhere"),
         (unsure, "unknown whether created"),
         (len(held), "held back"),
         (decided[Action.REPORT], "only reported"),
@@ -337,10 +349,11 @@ def show_not_taken(report: RunReport) -> None:
 
 def delete_line(report: RunReport) -> str:
     """Return the closing line of a delete."""
-    done = sum(one.result is ActionOutcome.DONE for one in report.acted)
+    outcomes = report.tally.outcomes
+    done = outcomes[ActionOutcome.DONE]
     parts = [f"{done} deleted or detached"]
-    if len(report.acted) > done:
-        parts.append(f"{len(report.acted) - done} not done")
+    if outcomes.total() > done:
+        parts.append(f"{outcomes.total() - done} not done")
     if report.waiting or report.not_reached:
         parts.append(f"{len(report.waiting) + len(report.not_reached)} not reached")
     return f"Delete: {', '.join(parts)}."
@@ -348,7 +361,8 @@ def delete_line(report: RunReport) -> str:
 
 def is_work(report: RunReport) -> bool:
     """Return True if applying would write something, take something over, or roll a template."""
-    acting = any(one.decision.action.is_write or one.decision.action is Action.ADOPT for one in report.checked)
+    decided = report.tally.decisions
+    acting = any((action.is_write or action is Action.ADOPT) and decided[action] for action in decided)
     return acting or bool(report.waiting) or bool(_acting_rollouts(report))
 
 
@@ -356,23 +370,31 @@ def as_json(report: RunReport) -> Json:
     """Return a run for programs."""
     return {
         "resources": [checked_as_json(one) for one in _by_address(report.checked)],
+        "acted": [{**acted_as_json(one), **not_taken_as_json(report, one.checked.address)} for one in report.acted],
+        **rest_as_json(report),
+    }
+
+
+def rest_as_json(report: RunReport) -> dict[str, Json]:
+    """Return a run for programs, without its results."""
+    return {
         "waiting": [{"address": str(one.declaration.address), "reason": one.reason} for one in report.waiting],
-        "acted": [
-            {
-                "address": str(one.checked.prepared.declaration.address),
-                "action": one.checked.decision.action.value,
-                "result": one.result.value,
-                "message": one.message,
-                "unresolved": list(one.unresolved),
-                "correction": one.correction,
-                **_not_taken_as_json(report, one),
-            }
-            for one in report.acted
-        ],
         "notReached": [str(address) for address in report.not_reached],
         "undeclared": [{"address": str(state.address), "source": state.declared.source} for state in report.undeclared],
         "summary": summary(report),
         **_templates_as_json(report),
+    }
+
+
+def acted_as_json(acted: ActionResult) -> dict[str, Json]:
+    """Return one action for programs."""
+    return {
+        "address": str(acted.checked.prepared.declaration.address),
+        "action": acted.checked.decision.action.value,
+        "result": acted.result.value,
+        "message": acted.message,
+        "unresolved": list(acted.unresolved),
+        "correction": acted.correction,
     }
 
 
@@ -383,8 +405,9 @@ def _templates_as_json(report: RunReport) -> dict[str, Json]:
     return {"templates": [rollout_text.as_json(group, looked_at(report)) for group in report.groups]}
 
 
-def _not_taken_as_json(report: RunReport, acted: ActionResult) -> dict[str, Json]:
-    entries = report.not_taken.get(acted.checked.address, ())
+def not_taken_as_json(report: RunReport, address: Address) -> dict[str, Json]:
+    """Return the fields of a new resource that the service did not take, for programs."""
+    entries = report.not_taken.get(address, ())
     values = [
         {
             "path": each.path,
@@ -398,7 +421,7 @@ def _not_taken_as_json(report: RunReport, acted: ActionResult) -> dict[str, Json
 
 def looked_at(report: RunReport) -> float:
     """Return when the last look of a run was."""
-    return max((one.at for one in report.checked), default=0.0)
+    return report.tally.last_check
 
 
 def checked_as_json(checked: CheckResult) -> dict[str, Json]:
@@ -419,10 +442,11 @@ def checked_as_json(checked: CheckResult) -> dict[str, Json]:
 
 def summary(report: RunReport) -> dict[str, Json]:
     """Return the counts of a run."""
-    count = Counter(one.verdict.status.value for one in report.checked)
-    judged = len(report.checked) - count[Status.UNKNOWN.value]
-    total = len(report.checked) + len(report.waiting) + len(report.not_reached)
-    suppressed = Counter(each.because.value for one in report.checked for each in one.verdict.suppressed)
+    tally = report.tally
+    count = Counter({status.value: number for status, number in tally.statuses.items()})
+    judged = count.total() - count[Status.UNKNOWN.value]
+    total = count.total() + len(report.waiting) + len(report.not_reached)
+    suppressed = {reason.value: number for reason, number in tally.suppressed.items()}
     return {
         "total": total,
         "judged": judged,
@@ -432,16 +456,16 @@ def summary(report: RunReport) -> dict[str, Json]:
 
 
 def statuses(report: RunReport) -> list[Status]:
-    """Return every verdict of a run; what waits for an apply is pending, what was not reached unknown."""
+    """Return the verdicts that a run has; what waits for an apply is pending, what was not reached unknown."""
     waiting = [Status.UNKNOWN if one.is_error else Status.PENDING for one in report.waiting]
     waiting += [Status.PENDING] * _acting_rollouts(report)
-    return [one.verdict.status for one in report.checked] + waiting + [Status.UNKNOWN] * len(report.not_reached)
+    return [*report.tally.statuses, *waiting, *([Status.UNKNOWN] if report.not_reached else [])]
 
 
 def is_blocked(report: RunReport) -> bool:
     """Tell whether something is held back or refused, or a rollout has stopped."""
-    held = any(one.decision.action in (Action.BLOCK, Action.HOLD) for one in report.checked)
-    return held or has_stuck_rollout(report)
+    decided = report.tally.decisions
+    return bool(decided[Action.BLOCK] or decided[Action.HOLD]) or has_stuck_rollout(report)
 
 
 def _by_address(checks: Sequence[CheckResult]) -> list[CheckResult]:

@@ -16,8 +16,8 @@ from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration, Import
 from holdfast.policy import dependency_graph
-from holdfast.reconcile.check import check_resources
 from holdfast.reconcile.connections import Connections, WritableConnections
+from holdfast.reconcile.fleet_check import check_resources
 from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
 from holdfast.reconcile.retry import RetryPolicy
