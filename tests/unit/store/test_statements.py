@@ -28,6 +28,7 @@ WHOLE = {
     "set_head",
 }
 WHOLE |= {"pauses", "approvals", "quarantines", "accepted_values"}  # a person made each of them, so there are few
+WHOLE |= {"declaring_files"}  # a command about all resources asks once
 WHOLE |= {"claims"}  # by an index of those that are held
 WHOLE |= {"checked_in_future"}  # once for each clock that is set back
 WHOLE |= {"any_request"}  # by an index of those that are open, up to the first

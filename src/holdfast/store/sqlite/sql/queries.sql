@@ -144,8 +144,7 @@ FROM detail CROSS JOIN resource ON resource.id = detail.id
 WHERE detail.id IN (?*) AND provider_id IS NOT NULL
 
 -- name: declaring_files
--- The files of declarations, with the colon before the line, and the earliest last check of what they declare,
--- without the resources of one status.
+-- The files of declarations, with the earliest last check of what they declare, without the resources of one status.
 SELECT rtrim(source, '0123456789') AS place, min(coalesce(checked_at, 0.0))
 FROM detail CROSS JOIN resource ON resource.id = detail.id
 WHERE source IS NOT NULL AND status IS NOT ? GROUP BY place
