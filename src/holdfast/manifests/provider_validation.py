@@ -42,8 +42,10 @@ def examine(
             continue
         if way.provider not in providers:  # asking what a provider supports takes longer than asking it
             provider = provider_of(way.provider)
-            validating = provider if isinstance(provider, SupportsValidation) else None
-            providers[way.provider] = validating, provider if isinstance(provider, SupportsIdentity) else None
+            providers[way.provider] = (
+                provider if isinstance(provider, SupportsValidation) else None,
+                provider if isinstance(provider, SupportsIdentity) else None,
+            )
         validating, identifying = providers[way.provider]
         wrong = (
             [_located(error, declaration) for error in validating.validate(declaration)]
