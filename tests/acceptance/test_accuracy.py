@@ -12,9 +12,9 @@ from holdfast.testing import corpus, corpus_views
 pytestmark = pytest.mark.slow  # it judges the whole corpus
 
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"
-PROVIDERS = ("azure", "aws", "gcp")
+PROVIDERS = ("azure", "aws", "gcp", "kubernetes")
 HARMLESS = ("case_only", "number_spelling", "null_empty", "key_order", "reorder_set", "converged", "read_only_change")
-ADOPTION = {"azure": 0.01, "aws": 0.04, "gcp": 0.03}
+ADOPTION = {"azure": 0.01, "aws": 0.04, "gcp": 0.03, "kubernetes": 0.01}
 
 if not CORPUS.is_dir():
     pytest.skip(f"no corpus at {CORPUS}", allow_module_level=True)

@@ -15,7 +15,7 @@ from holdfast.compare.comparators import typed_equal
 from holdfast.compare.comparators.structured import decode_json
 from holdfast.compare.emptiness import is_void
 from holdfast.compare.rule_tree import Node
-from holdfast.compare.rules import ListKind, MapRule
+from holdfast.compare.rules import ListKind, MapRule, Presence
 from holdfast.compare.unchanged import is_same, moved_elements, moved_keys
 from holdfast.model.absent import ABSENT
 from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
@@ -134,7 +134,7 @@ class Walk:
         if self._adopting and rule is not None and rule.whole and type(four[DESIRED]) is dict:
             for key in observed.keys() - desired.keys():
                 below, here = node.child(key), (ABSENT, ABSENT, ABSENT, observed[key])
-                if not below.hidden and not below.hidden_unless_declared and not is_void(below, observed[key]):
+                if not below.is_left_to_service and not is_void(below, observed[key]):
                     self._emit(below, (*path, key), (*pointer, key), here, _ADDED, ChangedBy.UNKNOWN, node.label("map"))
 
     def _moved_entries(
@@ -245,7 +245,7 @@ class Walk:
         label = _list_label(node, aligned.kind)
         four = (items[0], items[1], items[2], items[3])
         is_whole = not isinstance(sample, dict) or (node.list_rule is not None and node.list_rule.whole)
-        if self._adopting and items[DESIRED] is ABSENT and is_whole and not below.hidden:
+        if self._adopting and items[DESIRED] is ABSENT and is_whole and not below.is_left_to_service:
             # A declared list of plain values is declared as a whole; among objects a service may keep its own, unless
             # the rules say otherwise.
             self._emit(below, (*path, step), (*pointer, index), four, Op.ELEMENT_ADDED, ChangedBy.UNKNOWN, label)
@@ -335,6 +335,8 @@ class Walk:
             return True
         if self.equal(node, desired, observed):
             return True
+        if node.filled_in and self._adopting and is_void(node, desired, Presence.ZERO):
+            return True  # a declared zero asks the service to fill it in
         return self._adopting and (_is_withheld(node, observed) or self._is_respelt(node, desired, observed))
 
     def _is_untold(self, node: Node, desired: Json, applied: Json, observed: Json) -> bool:

@@ -19,6 +19,8 @@ def is_void(node: Node, value: Json, presence: Presence | None = None, levels: i
         return presence is not Presence.STRICT
     kind = type(value)
     if kind is dict:
+        if presence is Presence.EMPTY_LIST:
+            return False  # an empty mapping is a value
         # A loop, not all(), because this is hot and usually ends at the first entry.
         for key, item in value.items():
             child = node.child(key)
@@ -28,8 +30,6 @@ def is_void(node: Node, value: Json, presence: Presence | None = None, levels: i
         return True
     if kind is list:
         return not value
-    if presence is Presence.EMPTY:
-        return False
     if kind is str:
-        return not value
+        return not value and (presence is Presence.BLANK or presence is Presence.ZERO)
     return presence is Presence.ZERO and not value

@@ -358,6 +358,26 @@ def absorb_late(
     return diff.Baseline(baseline.applied, document), rest
 
 
+def absorb_filled_in(
+    baseline: diff.Baseline, findings: Sequence[Finding], rules: RuleTree
+) -> tuple[diff.Baseline, tuple[Finding, ...]]:
+    """Add values that the service was still to fill in to the baseline; return it and the other findings.
+
+    The time does not matter, and neither do other changes. Once a value is there, a change of it is drift.
+    """
+    filled_in = [finding for finding in findings if is_filled_in(finding, rules)]
+    if not filled_in:
+        return baseline, tuple(findings)
+    return accept(baseline, filled_in), tuple(finding for finding in findings if finding not in filled_in)
+
+
+def is_filled_in(finding: Finding, rules: RuleTree) -> bool:
+    """Return True if a finding is the first value of a field that the service fills in."""
+    if finding.op not in (Op.ADDED, Op.ELEMENT_ADDED) or finding.changed_by is not ChangedBy.LIVE:
+        return False
+    return finding.baseline is ABSENT and node_at(rules, finding.path).filled_in
+
+
 def accept(baseline: diff.Baseline, findings: Iterable[Finding]) -> diff.Baseline:
     """Return the baseline with the observed values of findings that a person accepted."""
     taken = [Difference(f.path, f.op, f.baseline, f.observed, f.rule, f.pointer) for f in findings]

@@ -118,13 +118,44 @@ def _keyed_ids(
         if len(set(ids)) != len(ids) or len(names) != len(ids):
             return None
         out.append(ids)
+    if len(key) > 1:
+        _complete_keys(out)
     return out
+
+
+def _complete_keys(columns: list[list[Hashable]]) -> None:
+    """Give an element that lacks a part of its key the key of the one element elsewhere that it can be.
+
+    A service may fill in a part of a key, and its default is not always published. An element that the anchor or the
+    list matched against it has just so is left alone.
+    """
+    for column, ids in enumerate(columns):
+        for index, ident in enumerate(ids):
+            if not isinstance(ident, tuple) or None not in ident:
+                continue
+            others = [other for place, other in enumerate(columns) if place != column]
+            if not any(ident in other for other in columns[:2] if other is not ids):
+                completions = (_completion(ident, other, ids) for other in others)
+                ids[index] = next((full for full in completions if full is not None), ident)
+
+
+def _completion(ident: tuple[Hashable, ...], others: list[Hashable], taken: list[Hashable]) -> Hashable | None:
+    fitting = [
+        other
+        for other in others
+        if isinstance(other, tuple)
+        and other not in taken
+        and all(part is None or part == full for part, full in zip(ident, other, strict=True))
+    ]
+    return fitting[0] if len(fitting) == 1 else None
 
 
 def _key_part(node: Node, value: Json, given: Comparator | None, adopting: bool) -> Hashable:  # noqa: FBT001
     """Return one field of a key, free of spelling; while adopting, of case and number spelling too."""
     if value is None:
-        return None
+        value = node.default  # a key that the service fills in
+        if value is ABSENT:
+            return None
     comparator = given or node.comparator
     if comparator is not None:
         value = comparator.key(value)

@@ -103,8 +103,10 @@ def _holds(condition: RuleCondition, desired: Json, observed: Json) -> bool:
     for document in (desired, observed):
         value = paths.resolve(document, paths.parse_path(condition.path.text))
         if value is not ABSENT:
+            if condition.present is not None:
+                return condition.present
             return any(comparators.typed_equal(value, wanted) for wanted in condition.values) is not condition.negated
-    return condition.negated
+    return condition.negated if condition.present is None else not condition.present
 
 
 def stack(profiles: Iterable[Profile], schema: Sequence[Rule] | None = None) -> RuleSet:
@@ -185,10 +187,12 @@ def _list_rule(given: dict[str, Any], at: Place) -> ListRule:
 
 
 def _condition(given: dict[str, Any]) -> RuleCondition:
-    words = given.keys() & {"equals", "in", "not"}
+    words = given.keys() & {"equals", "in", "not", "present"}
     if len(words) != 1:
-        raise InputError("a condition needs exactly one of equals, in, not")
+        raise InputError("a condition needs exactly one of equals, in, not, present")
     (word,) = words
+    if word == "present":
+        return RuleCondition(given["path"], (), present=given["present"])
     return RuleCondition(given["path"], given["in"] if word == "in" else (given[word],), negated=word == "not")
 
 
@@ -242,6 +246,7 @@ _RULE: Final = fields.plain(
                 "equals": fields.Field(fields.ANY, keeps_null=True),
                 "in": fields.list_of(fields.ANY),
                 "not": fields.Field(fields.ANY, keeps_null=True),
+                "present": fields.BOOLEAN,
             }
         ).then(_condition),
         "guess": fields.BOOLEAN,

@@ -25,6 +25,7 @@ INHERITED = frozenset(
         FieldClass.CREATE_ONLY,
         FieldClass.SECRET,
         FieldClass.OWNED_ELSEWHERE,
+        FieldClass.FILLED_IN,
         FieldClass.COMPARED,
     }
 )
@@ -47,9 +48,11 @@ class Node:
         "comparator",
         "create_only",
         "default",
+        "filled_in",
         "hidden",
         "hidden_unless_declared",
         "inherited",
+        "is_left_to_service",
         "is_lenient",
         "is_plain",
         "labels",
@@ -118,6 +121,8 @@ class Node:
             self.inherited = (self.cls, self.labels["class"])
         self.hidden = self.cls in HIDDEN
         self.hidden_unless_declared = self.cls in HIDDEN_UNLESS_DECLARED
+        self.filled_in = self.cls is FieldClass.FILLED_IN
+        self.is_left_to_service = self.hidden or self.hidden_unless_declared or self.filled_in  # unless declared
         self.write_only = self.cls is FieldClass.WRITE_ONLY
         self.create_only = self.cls is FieldClass.CREATE_ONLY
         self.is_plain = not self.hidden and not self.hidden_unless_declared and self.map_rule is None

@@ -24,6 +24,7 @@ class FieldClass(StrEnum):
     CREATE_ONLY = "create_only"  # fixed at creation, maybe never returned; a change needs a replacement
     BEHAVIOURAL = "behavioural"  # controls the client, not the resource; a difference is not drift
     SECRET = "secret"  # noqa: S105 - compared, shown only as a fingerprint
+    FILLED_IN = "filled_in"  # the service fills it in at some time; a first value is not drift, a later change is
     OWNED_ELSEWHERE = "owned_elsewhere"  # belongs to another object; only declared parts are compared
     IGNORE = "ignore"  # excluded by a person
     COMPARED = "compared"  # overrules a broader rule that hides the field
@@ -37,6 +38,7 @@ class Presence(StrEnum):
     """Which spellings of "nothing" mean the same at a path."""
 
     STRICT = "strict"  # absent, null and empty differ
+    EMPTY_LIST = "empty_list"  # absent = null = []; an empty mapping is a value
     EMPTY = "empty"  # absent = null = {} = []
     BLANK = "blank"  # and = ""
     ZERO = "zero"  # and = 0 = false (protocol buffers' JSON)
@@ -73,11 +75,15 @@ class MapRule:
 
 @dataclass(frozen=True, slots=True)
 class RuleCondition:
-    """Holds when the value at `path` (in the declaration, else in the observed document) is one of `values`."""
+    """Holds when the value at `path` (in the declaration, else in the observed document) is one of `values`.
+
+    With `present` the value does not matter, only that there is one, or that there is none.
+    """
 
     path: Pattern
     values: tuple[Json, ...]
     negated: bool = False
+    present: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

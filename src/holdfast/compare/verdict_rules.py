@@ -33,12 +33,16 @@ def judge(
     applied: Json = ABSENT,
     baseline: diff.Baseline | None = None,
 ) -> Verdict:
-    """Compare a reading three ways and conclude, with no suppression."""
+    """Compare a reading three ways and conclude; nothing is suppressed but what the service was still to fill in."""
     if not isinstance(reading, Found):
         return not_found(reading, was_there=applied is not ABSENT or baseline is not None)
     from holdfast.compare import diff  # noqa: PLC0415 - a resource that did not change is not compared
 
-    findings = diff.findings(desired, reading.document, rules, baseline)
+    findings: Sequence[Finding] = diff.findings(desired, reading.document, rules, baseline)
+    if baseline is not None and findings:
+        from holdfast.compare import known_differences  # noqa: PLC0415 - only where something changed
+
+        _, findings = known_differences.absorb_filled_in(baseline, findings, rules)
     return conclude(findings, intent_moved=baseline is None and has_moved(desired, applied, rules))
 
 

@@ -1,7 +1,8 @@
 """The strict YAML reader: text in, JSON values with the line of every value out.
 
-Reads the core schema of YAML 1.2, so `no` is a string and a date is a string. Refuses duplicate keys, unknown tags,
-cycles and alias bombs, with their line. Knows nothing of manifests or files.
+Reads the core schema of YAML 1.2, so `no` is a string and a date is a string. Asked for it, reads scalars as Kubernetes
+does, where `no` is false and `010` is eight. Refuses duplicate keys, unknown tags, cycles and alias bombs, with their
+line. Knows nothing of manifests or files.
 """
 
 from __future__ import annotations
@@ -29,6 +30,12 @@ _WORDS: Final[dict[str, Json]] = {
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
+_YAML11_WORDS: Final[dict[str, Json]] = {
+    **_WORDS,
+    **{text: True for word in ("y", "yes", "on") for text in (word, word.capitalize(), word.upper())},
+    **{text: False for word in ("n", "no", "off") for text in (word, word.capitalize(), word.upper())},
+}
+_YAML11_INT = re.compile(r"[-+]?(0[xX][0-9a-fA-F]+|0[oO]?[0-7]+|0[bB][01]+|0|[1-9][0-9]*)")
 _Event = Any  # the library's own classes carry no types
 _Mark = Any
 _TAG: Final = "tag:yaml.org,2002:"
@@ -54,9 +61,9 @@ class Document:
         return Location(file, self.line)
 
 
-def documents(text: str | bytes, file: str | None = None) -> list[Document]:
+def documents(text: str | bytes, file: str | None = None, *, as_kubernetes: bool = False) -> list[Document]:
     """Read every document of a stream; raise DocumentError at the first mistake."""
-    reader = _Reader(text, file)
+    reader = _KubernetesReader(text, file) if as_kubernetes else _Reader(text, file)
     try:
         return list(reader.documents())
     except yaml.MarkedYAMLError as error:
@@ -190,7 +197,7 @@ class _Reader:
     def _key(self, event: _Event, pointer: Pointer, lines: dict[str, int]) -> tuple[str, bool]:
         """Return a key and True if it is a merge key; record the line of any other key, which must be new."""
         if isinstance(event, yaml.ScalarEvent):
-            key, is_merge = str(event.value), event.value == "<<" and bool(event.implicit[0])
+            key, is_merge = self._key_text(event), event.value == "<<" and bool(event.implicit[0])
             if event.anchor is not None:
                 self._anchors[event.anchor] = _Anchor(key, 1, complete=True)
         elif isinstance(event, yaml.AliasEvent) and isinstance(name := self._alias(event), str):
@@ -204,6 +211,9 @@ class _Reader:
             lines[key] = mark.line + 1
             self._places[*pointer, key] = (mark.line + 1, mark.column + 1)
         return key, is_merge
+
+    def _key_text(self, event: _Event) -> str:
+        return str(event.value)
 
     def _merge_sources(self, value: Json, event: _Event) -> list[dict[str, Json]]:
         sources = value if isinstance(value, list) else [value]
@@ -244,3 +254,43 @@ class _Reader:
         if _NOT_FINITE.fullmatch(text):
             raise self._error(f"{text} is not a number in JSON", event)
         return text
+
+
+class _KubernetesReader(_Reader):
+    """Reads plain scalars as the YAML library of Kubernetes does: YAML 1.1 without dates and base 60."""
+
+    def _core(self, event: _Event) -> Json:
+        text = event.value
+        if text in _YAML11_WORDS:
+            return _YAML11_WORDS[text]
+        plain = text.replace("_", "") if text[:1] != "_" else text
+        if _YAML11_INT.fullmatch(plain):
+            if len(plain) > _LONGEST_INT:
+                raise self._error(f"a number of {len(plain):,} digits is too long", event)
+            value = _yaml11_int(plain)
+            return value if -(2**63) <= value < 2**64 else float(value)
+        if _FLOAT.fullmatch(plain):
+            number = float(plain)
+            return int(number) if number.is_integer() and abs(number) < 2**53 else self._finite(number, event)
+        return super()._core(event) if plain == text else text
+
+    def _finite(self, number: float, event: _Event) -> float:
+        if number in (float("inf"), float("-inf")):
+            raise self._error(f"{event.value} is too large for a number", event)
+        return number
+
+    def _key_text(self, event: _Event) -> str:
+        """Return a key as Kubernetes writes it: a boolean or number becomes its text."""
+        if event.tag is not None or not event.implicit[0] or event.value == "<<":
+            return str(event.value)
+        value = self._core(event)
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        return str(value) if isinstance(value, int) else str(event.value)
+
+
+def _yaml11_int(text: str) -> int:
+    sign, digits = (-1 if text[0] == "-" else 1), text.lstrip("+-")
+    if digits[:2].lower() in ("0x", "0o", "0b"):
+        return sign * int(digits, 0)
+    return sign * (int(digits, 8) if len(digits) > 1 and digits[0] == "0" else int(digits))

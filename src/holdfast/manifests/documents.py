@@ -23,12 +23,13 @@ _LIST: Final = "List"
 _LOOKS_LIKE_JSON = re.compile(rb'\s*+(?:\[\s*+)*+\{\s*+["}]')
 
 
-def read(data: bytes, file: str, *, is_json: bool) -> list[Document]:
+def read(data: bytes, file: str, *, is_json: bool, has_kubernetes: bool = False) -> list[Document]:
     """Return the documents of a file, those inside lists in place of the lists; raise DocumentError if it is no text.
 
-    A list is a document of kind List, or a JSON list at the top.
+    A list is a document of kind List, or a JSON list at the top. Objects of Kubernetes, where a file may hold them,
+    have the values that Kubernetes would read.
     """
-    found = _json(data, file) if is_json else _yaml(data, file)
+    found = _json(data, file) if is_json else _yaml(data, file, has_kubernetes=has_kubernetes)
     return [item for document in found for item in _expanded(document)]
 
 
@@ -37,10 +38,20 @@ def looks_like_json(data: bytes) -> bool:
     return _LOOKS_LIKE_JSON.match(data) is not None
 
 
-def _yaml(data: bytes, file: str) -> list[Document]:
+def is_kubernetes(value: Json) -> bool:
+    """Return True if a document is an object of Kubernetes, or a list of them."""
+    version = value.get("apiVersion") if isinstance(value, dict) else None
+    return isinstance(version, str) and bool(version) and "holdfast" not in version.lower()
+
+
+def _yaml(data: bytes, file: str, *, has_kubernetes: bool) -> list[Document]:
+    found = yaml_reader.documents(data, file)
+    if has_kubernetes and any(is_kubernetes(document.value) for document in found):
+        again = yaml_reader.documents(data, file, as_kubernetes=True)
+        found = [other if is_kubernetes(one.value) else one for one, other in zip(found, again, strict=True)]
     return [
-        Document(go_json.round_integers(found.value, "int64"), file, found.line, found.places)
-        for found in yaml_reader.documents(data, file)
+        Document(go_json.round_integers(document.value, "int64"), file, document.line, document.places)
+        for document in found
     ]
 
 
@@ -100,7 +111,7 @@ def _expanded(document: Document) -> Iterator[Document]:
     for pointer, place in document.places.items():
         if len(pointer) > depth and pointer[:depth] == prefix:
             grouped[int(pointer[depth])][pointer[depth + 1 :]] = place
-    for item, places in zip(items, grouped, strict=True):
+    for item, places in zip(_completed(value, items), grouped, strict=True):
         line = places[()][0] if () in places else document.line
         yield from _expanded(Document(item, document.file, line, places))
 
@@ -109,6 +120,17 @@ def _items_of(value: Json) -> Pointer | None:
     """Return where a list document keeps its items, None if it is not one."""
     if isinstance(value, list):
         return ()
-    if isinstance(value, dict) and value.get("kind") == _LIST and isinstance(value.get("items"), list):
-        return ("items",)
-    return None
+    if not isinstance(value, dict) or not isinstance(value.get("items"), list):
+        return None
+    kind = value.get("kind")
+    is_typed = isinstance(kind, str) and kind.endswith(_LIST) and is_kubernetes(value)
+    return ("items",) if kind == _LIST or is_typed else None
+
+
+def _completed(value: Json, items: list[Json]) -> list[Json]:
+    """Return the items of a list with their kind; a typed list of Kubernetes, such as DeploymentList, says it once."""
+    kind = value.get("kind") if isinstance(value, dict) else None
+    if not isinstance(kind, str) or kind == _LIST:
+        return items
+    head = {"apiVersion": value.get("apiVersion"), "kind": kind.removesuffix(_LIST)}
+    return [{**head, **item} if isinstance(item, dict) else item for item in items]

@@ -101,9 +101,15 @@ def load(source: Source, stdin: BinaryIO | None) -> bytes:
     return data
 
 
-def may_be_manifest(data: bytes) -> bool:
-    """Tell whether a file found in a folder is to be read: it names our group, or lacks only the apiVersion."""
-    return b"holdfast.dev" in data or (_KIND.search(data) is not None and _API_VERSION.search(data) is None)
+def may_be_manifest(data: bytes, *, has_kubernetes: bool = False) -> bool:
+    """Return True if a file found in a folder is to be read: it names our group, or lacks only the apiVersion.
+
+    In a project with a cluster any file with an apiVersion is read.
+    """
+    if b"holdfast.dev" in data:
+        return True
+    has_version = _API_VERSION.search(data) is not None
+    return has_kubernetes if has_version else _KIND.search(data) is not None
 
 
 def common_folder(given: Iterable[str], cwd: Path | None = None) -> Path:

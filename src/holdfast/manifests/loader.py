@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, BinaryIO, Final, TypeVar
 
 from holdfast.errors import InputError, Location
-from holdfast.manifests import documents, file_discovery, resources, strategies
+from holdfast.manifests import documents, file_discovery, kubernetes_objects, resources, strategies
 from holdfast.manifests.file_discovery import Source
 from holdfast.manifests.project import Project
 from holdfast.manifests.resources import GROUP, VERSION, VERSION_EXAMPLE, Surroundings
@@ -71,7 +71,7 @@ def read(
     for source in found:
         try:
             data = file_discovery.load(source, stdin)
-            if source.was_named or file_discovery.may_be_manifest(data):
+            if source.was_named or file_discovery.may_be_manifest(data, has_kubernetes=reader.has_kubernetes):
                 reader.source(source, data)
             else:
                 passed_over.append(source.name)
@@ -105,6 +105,7 @@ class _Reader:
         self._declared: list[Declaration] = []
         self._strategies: list[Strategy] = []
         self._templates: list[Template] = []
+        self.has_kubernetes = any(spec.provider == kubernetes_objects.PROVIDER for spec in around.connections.values())
 
     def source(self, source: Source, data: bytes) -> None:
         """Read the documents of one file."""
@@ -112,11 +113,13 @@ class _Reader:
         is_json = name.endswith(".json") or (
             not name.endswith(file_discovery.SUFFIXES) and documents.looks_like_json(data)
         )
-        found = documents.read(data, source.name, is_json=is_json)
+        found = documents.read(data, source.name, is_json=is_json, has_kubernetes=self.has_kubernetes)
         if not found:
             raise InputError("there is no document in it", Location(source.name))
         for document in found:
-            if source.was_named or not _is_foreign(document.value):
+            if self.has_kubernetes and kubernetes_objects.is_object(document.value):
+                self._declared += kubernetes_objects.read(Place(document, self._errors), self._around)
+            elif source.was_named or not documents.is_kubernetes(document.value):
                 self._document(Place(document, self._errors))
 
     def _document(self, at: Place) -> None:
@@ -148,10 +151,10 @@ class _Reader:
             return None
         match = _API_VERSION.fullmatch(text)
         if match is None or match["version"] != VERSION:
-            at.fail(
-                f"apiVersion {shown(text)} is unknown; write {VERSION_EXAMPLE}",
-                "apiVersion",
-            )
+            hint = f"write {VERSION_EXAMPLE}"
+            if documents.is_kubernetes(at.document.value):
+                hint = f"{hint}; for objects of Kubernetes declare a connection with provider: kubernetes"
+            at.fail(f"apiVersion {shown(text)} is unknown; {hint}", "apiVersion")
             return None
         provider = match["provider"] or ""
         known = self._around.kinds
@@ -181,7 +184,10 @@ class _Reader:
 
     def declarations(self) -> tuple[Declaration, ...]:
         """Return the declarations in order of their addresses, noting those that stand twice."""
-        return self._unique({id(each): str(each.address) for each in self._declared}, self._declared, "")
+        declared = self._declared
+        if self.has_kubernetes:
+            declared = kubernetes_objects.with_dependencies(declared, self._errors)
+        return self._unique({id(each): str(each.address) for each in declared}, declared, "")
 
     def strategies(self) -> tuple[Strategy, ...]:
         """Return the strategies in order of their names, noting those that stand twice."""
@@ -207,9 +213,3 @@ def _template_manifest() -> ModuleType:
     from holdfast.rollouts import manifest  # noqa: PLC0415 - imported only where a manifest has a template
 
     return manifest
-
-
-def _is_foreign(value: Json) -> bool:
-    """Tell whether a document beside ours in a folder belongs to somebody else, such as Kubernetes."""
-    version = value.get("apiVersion") if isinstance(value, dict) else None
-    return isinstance(version, str) and "holdfast" not in version.lower()

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from holdfast.compare import paths
 from holdfast.errors import Location
 from holdfast.model.path import Path, Pointer
 from holdfast.model.resource import Declaration
+
+_GROUP: Final = "holdfast.dev/"
 
 
 def declared(declaration: Declaration, path: Path | Pointer) -> Location:
@@ -27,7 +30,12 @@ def nearest(document: Location, places: Mapping[str, int], path: Path | Pointer)
 
 def desired(declaration: Declaration, path: Path | Pointer) -> Location:
     """Return where a field of the wanted document is written; paths begin at spec.resource, as those of findings do."""
-    return declared(declaration, ("spec", "resource", *path))
+    return declared(declaration, (*resource_pointer(declaration), *path))
+
+
+def resource_pointer(declaration: Declaration) -> Pointer:
+    """Return where the wanted document begins in its manifest; a plain Kubernetes object is the manifest itself."""
+    return ("spec", "resource") if _GROUP in declaration.api_version else ()
 
 
 def text(location: Location) -> str:

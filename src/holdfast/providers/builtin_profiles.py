@@ -7,7 +7,7 @@ from importlib import resources
 
 from holdfast.compare import profiles
 
-PROVIDERS = ("azure", "aws", "gcp")
+PROVIDERS = ("azure", "aws", "gcp", "kubernetes")
 
 
 @cache

@@ -61,6 +61,7 @@ class Kind:
     discovers: bool = False  # a list is complete, but too expensive or too short to serve checks
     pool: str = ""  # kinds of one pool show the same resources: an id means the same in each
     repeats_create: bool = True  # a create that repeats an earlier key creates nothing more
+    hash_scheme: str = ""  # scheme of the hashes before and after a remediation; empty: what the rules leave of it
     finds: bool = True  # a read without an id finds the resource by its name or by declared fields
     complete: Complete | None = field(default=None, repr=False)  # adds the fields that a declaration leaves out
     versions: Versions | None = field(default=None, repr=False)  # None: `profiles` hold for every declaration
@@ -140,6 +141,7 @@ class Change:
     paths: tuple[str, ...]  # the only paths that may be written
     etag: str | None = None
     left: tuple[str, ...] = ()  # paths that differ and must stay as they are, for providers that write whole documents
+    exact: tuple[str, ...] = ()  # the paths of the findings, where `paths` has the whole lists around them
 
 
 class Reader(Protocol):

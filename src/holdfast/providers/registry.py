@@ -27,6 +27,7 @@ _BUILT_IN: Final = {
     "azure": "holdfast.providers.azure.provider:AzureProvider",
     "file": "holdfast.providers.file.provider:FileProvider",
     "http": "holdfast.providers.http.provider:HttpProvider",
+    "kubernetes": "holdfast.providers.kubernetes.provider:KubernetesProvider",
     "openstack": "holdfast.providers.openstack.provider:OpenStackProvider",
     "runpod": "holdfast.providers.runpod.provider:RunPodProvider",
 }

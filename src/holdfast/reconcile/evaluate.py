@@ -214,12 +214,13 @@ def absorb_late_defaults(evaluation: Evaluation, evidence: Evidence) -> Evaluati
     from holdfast.compare import known_differences  # noqa: PLC0415 - only where something changed
 
     known, baseline = evaluation.known, evaluation.known.baseline
-    if baseline is None or not evaluation.findings or not is_settling(evaluation.resource, evidence.now):
+    if baseline is None or not evaluation.findings:
         return evaluation
-    touched = evidence.touched or _is_touched(evaluation, baseline, evidence.signature)
-    after, rest = known_differences.absorb_late(
-        baseline, evaluation.findings, window_open=True, touched_by_other=touched
-    )
+    assert evaluation.tree is not None
+    after, rest = known_differences.absorb_filled_in(baseline, evaluation.findings, evaluation.tree)
+    if rest and is_settling(evaluation.resource, evidence.now):
+        touched = evidence.touched or _is_touched(evaluation, baseline, evidence.signature)
+        after, rest = known_differences.absorb_late(after, rest, window_open=True, touched_by_other=touched)
     if after is baseline:
         return evaluation
     joined = tuple(

@@ -29,7 +29,8 @@ def change_of(checked: CheckResult, begun: CorrectionRecord | None, reading: Rea
     """Return what an update sends: the paths that it was decided on, also where another process began it."""
     caused = {each.path for each in begun.paths} if begun is not None else set(checked.decision.reasons[0].paths)
     observed = reading.document if isinstance(reading, Found) else None
-    return Change(_pinned(checked), observed, _written_paths(checked, caused), None, _left(checked))
+    exact = tuple(sorted(caused))
+    return Change(_pinned(checked), observed, _written_paths(checked, caused), None, _left(checked), exact)
 
 
 def corrected_paths(checked: CheckResult) -> tuple[PathCorrection, ...]:

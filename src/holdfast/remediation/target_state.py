@@ -5,6 +5,7 @@ The target is read through its provider like for any check. What could not be re
 
 from __future__ import annotations
 
+from holdfast.compare import hash_schemes
 from holdfast.compare.rule_tree import RuleTree
 from holdfast.errors import UnhashableError
 from holdfast.model.absent import ABSENT
@@ -20,8 +21,10 @@ def of_document(item: ResolvedResource, observed: Json, tree: RuleTree, identity
     """Return the state that a redacted document is in; nothing there is a state too."""
     if observed is ABSENT:
         return state_hash.NO_TARGET
-    way = f"{state_hash.SCHEME}+{item.rules.digest.removeprefix('sha256:')[:12]}"
+    way = item.kind.hash_scheme or f"{state_hash.SCHEME}+{item.rules.digest.removeprefix('sha256:')[:12]}"
     try:
+        if item.kind.hash_scheme:
+            return StateHash(hash_schemes.REGISTRY.get(way).digest(observed), identity, way)
         return StateHash(state_hash.state_hash(observed, tree, item.desired), identity, way)
     except UnhashableError as error:
         return StateUnknown(f"what is there cannot be hashed: {error}")

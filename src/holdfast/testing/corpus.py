@@ -2,7 +2,8 @@
 
 A corpus is gzipped or plain JSON Lines, one case a line (the format is described in docs/accuracy.md). Scoring is
 strict: drift counts as found only if the untouched read of the same case, under the same baseline, is silent. The
-comparison sees a case's documents, kind and (unless withheld) schema, never its id.
+observations of a case are judged in their order, and what the service filled in late joins the baseline, as it does
+from one check to the next. The comparison sees a case's documents, kind and (unless withheld) schema, never its id.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 
-from holdfast.compare import diff, go_json, paths, profiles, verdict_rules
+from holdfast.compare import diff, go_json, known_differences, paths, profiles, verdict_rules
 from holdfast.compare.rules import FieldClass, ListKind, ListRule, Rule
 from holdfast.errors import DocumentError, InputError, Location
 from holdfast.model.absent import ABSENT
@@ -200,18 +201,21 @@ class Scorer:
             case, chosen = lens.seen(case), list(lens.profiles(case.kind, case.version))
         rules = profiles.stack(chosen, schema=rules_of_schema(case.schema) if self._use_schema else None)
         silent: dict[str, bool] = {}
+        memory = {how: remembered(case, how) for how in BASELINES}
         for observation in case.observations:
             how = observation.baseline
             if observation.expect == DRIFT and how not in silent:
                 silent[how] = self._is_silent_untouched(case, how, rules)
-            self._score(case, observation, judge(case, observation.observed, how, rules), silent)
+            verdict = judge(case, observation.observed, memory[how], rules)
+            self._score(case, observation, verdict, silent)
+            memory[how] = _with_filled_in(case, observation.observed, memory[how], rules, verdict)
 
     def _is_silent_untouched(self, case: Case, baseline: str, rules: profiles.RuleSet) -> bool:
         """Judge the untouched read; a case whose only read is the drifted one has none, so there is nothing to ask."""
         if case.settled is None and case.observations[0].expect == DRIFT:
             return True
         untouched = case.observations[0].observed if case.settled is None else case.settled
-        return judge(case, untouched, baseline, rules).status is Status.IN_SYNC
+        return judge(case, untouched, remembered(case, baseline), rules).status is Status.IN_SYNC
 
     def _score(self, case: Case, observation: Observation, verdict: Verdict, silent: Mapping[str, bool]) -> None:
         flagged = verdict.status is not Status.IN_SYNC
@@ -248,10 +252,27 @@ def score(
     return scorer.report()
 
 
-def judge(case: Case, observed: Json, baseline: str, rules: profiles.RuleSet) -> Verdict:
-    """Give the verdict on one observation with just what its `baseline` lets a detector remember."""
-    remembered = {"settled": case.settled, "first": case.observations[0].observed}.get(baseline, ABSENT)
-    known = None if remembered is ABSENT else diff.Baseline(case.desired, remembered)
+def remembered(case: Case, baseline: str) -> diff.Baseline | None:
+    """Return what the `baseline` of an observation lets a detector remember."""
+    document = {"settled": case.settled, "first": case.observations[0].observed}.get(baseline, ABSENT)
+    return None if document is ABSENT else diff.Baseline(case.desired, document)
+
+
+def _with_filled_in(
+    case: Case, observed: Json, known: diff.Baseline | None, rules: profiles.RuleSet, verdict: Verdict
+) -> diff.Baseline | None:
+    """Return the baseline with what the service filled in late, as a check that finds no drift leaves it behind."""
+    if known is None or observed is None or verdict.status is not Status.IN_SYNC:
+        return known
+    if not any(rule.cls is FieldClass.FILLED_IN for rule in rules.rules):
+        return known
+    tree = rules.tree(case.desired, observed)
+    findings = diff.findings(case.desired, observed, tree, known)
+    return known_differences.absorb_filled_in(known, findings, tree)[0]
+
+
+def judge(case: Case, observed: Json, known: diff.Baseline | None, rules: profiles.RuleSet) -> Verdict:
+    """Give the verdict on one observation with what a detector remembers of the resource."""
     reading = NotFound() if observed is None else Found(observed)
     tree = rules.tree(case.desired, observed)
     return verdict_rules.judge(reading, case.desired, tree, applied=case.desired, baseline=known)

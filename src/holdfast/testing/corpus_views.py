@@ -8,11 +8,13 @@ from holdfast.compare.profiles import Profile
 from holdfast.providers.azure import conversion
 from holdfast.providers.azure.kinds import rules_of
 from holdfast.providers.azure.type_catalog import Types
+from holdfast.providers.kubernetes.group_version_kind import GroupVersionKind
+from holdfast.providers.kubernetes.schema_rules import rules_for, rules_without_facts
 from holdfast.testing.corpus import Lens
 
 
 def shipped(*, facts: bool = True) -> Mapping[str, Lens]:
-    """Return the views by provider. The Azure view has its conversion, its profile and the facts of its types.
+    """Return the views by provider: the conversion of an answer, the profile pack and the shipped facts.
 
     Without `facts` only the rules for all types are left, as for a type without published facts.
     """
@@ -21,4 +23,8 @@ def shipped(*, facts: bool = True) -> Mapping[str, Lens]:
     def azure(kind: str, version: str | None) -> Sequence[Profile]:
         return rules_of(kind, version or "", known[kind], with_facts=facts)
 
-    return {"azure": Lens(conversion.document, azure)}
+    def kubernetes(kind: str, _: str | None) -> Sequence[Profile]:
+        named = GroupVersionKind.parse(kind)
+        return rules_for(named, None) if facts else rules_without_facts(named)
+
+    return {"azure": Lens(conversion.document, azure), "kubernetes": Lens(lambda document: document, kubernetes)}

@@ -110,7 +110,7 @@ class FaultProxy:
         headers = {name: value for name, value in request.headers.items() if name.lower() not in _NOT_PASSED_ON}
         url = self._service_url + request.raw_path
         async with self._session.request(
-            request.method, url, headers=headers, data=await request.read(), allow_redirects=False
+            request.method, url, headers=headers, data=await request.read() or None, allow_redirects=False
         ) as answer:
             kept = {name: value for name, value in answer.headers.items() if name.lower() not in _NOT_PASSED_ON}
             return web.Response(status=answer.status, headers=kept, body=await answer.read())

@@ -496,7 +496,16 @@ def test_a_presence_rule_says_how_many_spellings_of_nothing_are_one(presence: st
             assert (diff.differences(put(one), put(other), rules) == []) is expected, (one, other)
 
 
-@pytest.mark.parametrize("presence", ["strict", "empty", "blank", "zero"])
+def test_an_empty_mapping_may_be_a_value_where_an_empty_list_is_none():
+    rules = tree(defaults="{presence: empty_list}")
+    for i, one in enumerate(NOTHING):
+        for j, other in enumerate(NOTHING):
+            expected = i == j or {i, j} <= {0, 1, 3}
+            assert (news(A, A, one, other, rules) == []) is expected, (one, other)
+            assert (diff.differences(put(one), put(other), rules) == []) is expected, (one, other)
+
+
+@pytest.mark.parametrize("presence", ["strict", "empty_list", "empty", "blank", "zero"])
 def test_something_is_never_nothing(presence: str):
     rules = tree(defaults=f"{{presence: {presence}}}")
     for one in NOTHING:

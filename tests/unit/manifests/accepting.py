@@ -79,7 +79,9 @@ class Case:
 
 def declared(file: Path, resource: str = "") -> Declaration:
     secrets = {"token": FromEnvironment("TOKEN")}
-    connections = {name: ConnectionSpec(name, name, secrets=secrets) for name in PROVIDERS}
+    written = file.read_bytes()  # with a connection to a cluster, plain objects of Kubernetes would be ours as well
+    providers = [name for name in PROVIDERS if name != "kubernetes" or f"{name}.holdfast.dev".encode() in written]
+    connections = {name: ConnectionSpec(name, name, secrets=secrets) for name in providers}
     connections["prod-cloud"] = ConnectionSpec("prod-cloud", "openstack")
     pattern = f"{file.parent}/[{file.name[0]}]{file.name[1:]}"  # as found in a folder: other people's documents pass
     found = loader.read([pattern], Project(FILES, connections=connections))

@@ -65,7 +65,10 @@ SECRETS = "{env: NAME} or {file: path} or {connectionSecret: key}"
             "kind: Network\napiVersion: apps/v1",
             2,
             "/apiVersion",
-            f"apiVersion 'apps/v1' is unknown; {WRITE_VERSION}",
+            (
+                f"apiVersion 'apps/v1' is unknown; {WRITE_VERSION}; "
+                "for objects of Kubernetes declare a connection with provider: kubernetes"
+            ),
         ),
         (
             "apiVersion: cloud.holdfast.dev/v2",

@@ -42,7 +42,8 @@ def test_the_built_in_providers_are_found_by_name(name):
 def test_a_provider_nobody_has_is_an_input_error_that_lists_those_there_are(points):
     points.append(point("theirs", "types:SimpleNamespace"))
     with pytest.raises(
-        InputError, match="there is no provider 'ftp'; installed are azure, file, http, openstack, runpod, theirs"
+        InputError,
+        match="there is no provider 'ftp'; installed are azure, file, http, kubernetes, openstack, runpod, theirs",
     ):
         registry.get("ftp")
 

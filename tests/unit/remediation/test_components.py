@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.errors import InputError
+from holdfast.model import health as pods_of
 from holdfast.model.health import Container, Pod, Workload
 from holdfast.remediation.core import alerts, health, metrics, scoring
 from holdfast.remediation.core.alerts import Alert, AlertListing, Signal
@@ -48,7 +49,7 @@ def test_46_the_first_line_that_applies_decides(seen, score):
 
 def test_47_a_pod_is_ready_when_all_its_containers_are_and_later_ones_are_looked_at():
     pod = Pod((Container(is_ready=True), Container(is_ready=False, restarts=4, is_crash_looping=True)), 200.0)
-    seen = health.tally([pod], 100.0)
+    seen = pods_of.tally([pod], 100.0)
     assert (seen.total, seen.ready, seen.restarts, seen.is_crash_looping) == (1, 0, 4, True)
 
 
@@ -61,12 +62,12 @@ def test_48_what_is_going_away_does_not_count_and_old_restarts_are_not_its_doing
         Pod((Container(is_ready=False),), 200.0, phase="Succeeded"),
         Pod((Container(is_ready=False),), 200.0, phase="Failed"),
     ]
-    assert health.assess(health.tally(pods, 100.0)).score == 1.0
-    assert health.tally([*pods, Pod(ready, 101.0)], 100.0).restarts == 5
+    assert health.assess(pods_of.tally(pods, 100.0)).score == 1.0
+    assert pods_of.tally([*pods, Pod(ready, 101.0)], 100.0).restarts == 5
 
 
 def test_no_live_pod_is_not_found():
-    assert health.assess(health.tally([], 0.0)).score == 0.0
+    assert health.assess(pods_of.tally([], 0.0)).score == 0.0
 
 
 @pytest.mark.parametrize(

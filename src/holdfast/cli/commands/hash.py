@@ -18,9 +18,8 @@ from holdfast.model.json import Json
 @click.option(
     "--numbers",
     type=click.Choice(["float64", "int64"]),
-    default="float64",
-    show_default=True,
-    help="How integers beyond 2^53 are read: as doubles (the seed's text) or exactly (as live clusters do).",
+    help="How integers beyond 2^53 are read: as doubles (the seed's text; default) or exactly (as live clusters do; "
+    "default with --fingerprint).",
 )
 @click.option(
     "--fingerprint",
@@ -40,7 +39,7 @@ from holdfast.model.json import Json
 @console.option("text", "json")
 def hash_command(
     files: tuple[str, ...],
-    numbers: Numbers,
+    numbers: Numbers | None,
     whole: bool,
     configmaps: tuple[str, ...],
     explain: bool,
@@ -55,10 +54,11 @@ def hash_command(
     \b
     Examples:
       holdfast hash spec.json
-      kubectl get deploy web -o json | holdfast hash --fingerprint --numbers int64 -
+      kubectl get deploy web -o json | holdfast hash --fingerprint -
       holdfast hash --explain spec.yaml
     """
-    rows = [_row(source, format_, numbers, whole=whole, configmaps=configmaps) for source in files]
+    mode: Numbers = numbers or ("int64" if whole else "float64")
+    rows = [_row(source, format_, mode, whole=whole, configmaps=configmaps) for source in files]
     if output_ == "json":
         console.json_lines([row if explain else {k: v for k, v in row.items() if k != "canonical"} for row in rows])
         return

@@ -21,6 +21,7 @@ from holdfast.model.finding import ChangedBy, Finding, Op
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
 from holdfast.model.verdict import Status, Suppressed, SuppressionReason
+from holdfast.policy import source_location
 from holdfast.reconcile import display_value
 from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.report import RunReport
@@ -177,7 +178,7 @@ def place_of(declaration: Declaration, around: Around, path: model.Path | None =
 def line_of(declaration: Declaration, path: model.Path) -> int:
     """Return the line of the key that declares the field at a path, or of the nearest one above it."""
     here: Json = declaration.desired
-    pointer: model.Pointer = ("spec", "resource")
+    pointer: model.Pointer = source_location.resource_pointer(declaration)
     for step in path:
         key = _key(here, step)
         if key is None:

@@ -18,6 +18,7 @@ _SCALES = {
     **{suffix: Fraction(1000) ** power for power, suffix in enumerate("kMGTPE", 1)},
     **{f"{suffix}i": Fraction(1024) ** power for power, suffix in enumerate("KMGTPE", 1)},
 }
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,99}")
 _WORDS = {"true": True, "false": False}
 _DIGITS = {"1": True, "0": False}
 _LARGEST_BITS = 2048
@@ -86,6 +87,18 @@ def _quantity_text(text: str) -> str | None:
         return None
     amount, suffix, exponent = match.groups()
     return str(Fraction(amount) * (_SCALES[suffix] if suffix else Fraction(10) ** int(exponent or 0)))
+
+
+def int_or_string() -> base.Comparator:
+    """Compare Kubernetes' int-or-string: 80 is "80"; other strings are themselves."""
+    return base.Parsed("int_or_string", "int_or_string", _int_or_string)
+
+
+def _int_or_string(value: Json) -> base.Key:
+    if isinstance(value, str):
+        return value if _INTEGER.fullmatch(value) else None
+    fraction = of_json(value)
+    return str(fraction) if fraction is not None and fraction.denominator == 1 else None
 
 
 def of_json(value: Json) -> Fraction | None:

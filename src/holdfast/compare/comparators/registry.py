@@ -46,6 +46,7 @@ _BUILT_IN: Mapping[str, Factory] = {
         network.path,
         network.url,
         numbers.bool_str,
+        numbers.int_or_string,
         numbers.number,
         numbers.quantity,
         secrets.write_only,

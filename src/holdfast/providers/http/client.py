@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import ssl
 from collections.abc import AsyncIterator, Mapping
@@ -21,6 +22,7 @@ _MAX_HOPS: Final = 5
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _KEEPING: Final = frozenset({307, 308})  # redirects under which a write may be repeated as it is
 _CHUNK_BYTES: Final = 64 * 2**10
+_LARGE_BYTES: Final = 2**20  # a larger body goes out in parts, because aiohttp would block the event loop with it
 _PORTS: Final = {"http": 80, "https": 443}
 
 
@@ -64,17 +66,18 @@ class Client:
         """
         try:
             for _ in range(_MAX_HOPS):
-                response = await self._session.request(method, url, headers=headers, data=body, allow_redirects=False)
+                data = io.BytesIO(body) if body is not None and len(body) > _LARGE_BYTES else body
+                response = await self._session.request(method, url, headers=headers, data=data, allow_redirects=False)
                 try:
                     given = response.headers
                     length = given.get(hdrs.CONTENT_LENGTH)
                     if length is None or int(length) > self._limit or hdrs.CONTENT_ENCODING in given:
-                        data = await self._limited(response)
+                        received = await self._limited(response)
                     else:
-                        data = await response.read()
+                        received = await response.read()
                 finally:
                     response.release()
-                answer = Answer(response.status, given, data, url)
+                answer = Answer(response.status, given, received, url)
                 if answer.status not in _REDIRECTS:
                     return answer
                 following = self._redirected(method, answer)

@@ -68,10 +68,13 @@ class Workflow:
     signal_fingerprint: str = ""
 
 
-def workflow_created(remediation: Remediation, workflow: Workflow, at: float) -> RemediationEvent:
+def workflow_created(
+    remediation: Remediation, workflow: Workflow, at: float, *, hash_scheme: str = ""
+) -> RemediationEvent:
     """Return the event of a remediation that begins, with the state of its target before the first write."""
     fields: dict[str, Json] = {
         "pre_remediation_spec_hash": remediation.pre_hash,
+        "hash_scheme": hash_scheme,
         "target_resource": remediation.target,
         "workflow_id": workflow.id,
         "workflow_version": workflow.version,
@@ -111,6 +114,8 @@ def scheduled(remediation: Remediation, windows: Windows, timing: Timing, at: fl
 def hash_computed(remediation: Remediation, baseline: StateHash, at: float) -> RemediationEvent:
     """Return the event with the state after the remediation. The same state as before means that no spec changed."""
     fields: dict[str, Json] = {"component": "hash", "assessed": True, "post_remediation_spec_hash": baseline.hash}
+    if baseline.way:
+        fields["hash_scheme"] = baseline.way
     if remediation.pre_hash is not None:
         fields["pre_remediation_spec_hash"] = remediation.pre_hash
     matched = state_hash.match(remediation.pre_hash, baseline.hash)

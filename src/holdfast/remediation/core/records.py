@@ -105,7 +105,8 @@ class RemediationRecord:
 
 def created(record: RemediationRecord) -> RemediationEvent:
     """Record that a remediation begins, with the state before it."""
-    return audit_events.workflow_created(record.remediation(), record.workflow, record.started_at)
+    way = record.pre.way if record.pre is not None else ""
+    return audit_events.workflow_created(record.remediation(), record.workflow, record.started_at, hash_scheme=way)
 
 
 def completed(record: RemediationRecord) -> RemediationEvent:

@@ -172,4 +172,5 @@ def test_a_second_sync_of_what_was_just_captured_is_silent(cases):
     for case in map(lens.seen, cases):
         if case.settled is not None:
             rules = profiles.stack(lens.profiles(case.kind, case.version), corpus.rules_of_schema(case.schema))
-            assert corpus.judge(case, case.settled, "settled", rules).status is Status.IN_SYNC, case.id
+            known = corpus.remembered(case, "settled")
+            assert corpus.judge(case, case.settled, known, rules).status is Status.IN_SYNC, case.id

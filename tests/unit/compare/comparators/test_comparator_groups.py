@@ -61,6 +61,8 @@ GROUPS: list[tuple[str, dict[str, Json], list[Group]]] = [
         ["e"], ["1e9999"]]),
     ("quantity", {}, [["1e3", "1k", 1000, "1000."], ["1ki"], ["1Ki", 1024], ["-1k"], [True], ["0", 0, "0Gi"],
         ["--1"]]),
+    ("int_or_string", {}, [[80, 80.0, "80"], ["080"], ["80.0"], ["8e1"], ["http"], ["50%"], [50, "50"], [0, "0"],
+        ["-0"], [-1, "-1"], [True], ["true"], [None], [""], [0.5], ["0.5"]]),
     ("guid", {}, [[GUID, GUID.upper(), f"{{{GUID}}}", f"({GUID})", GUID.replace("-", ""), f"urn:uuid:{GUID}"],
         [f"{{{GUID}"]]),
     ("guid", {}, [[GUID], [GUID[:-1]], [GUID[:-1] + "d"], [GUID.replace("-", "", 1)], [f"({GUID}}}"],
