@@ -28,7 +28,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## /{printf "  make %-14s %s\n", $$1, $$2}' Makefile
 
 # --- use --------------------------------------------------------------------------------------------------------------
 
@@ -89,6 +89,16 @@ else
 	@$(VENV)/bin/holdfast bench verdicts -o markdown --no-schema $(CORPUS) \
 	  | $(PY) tools/replace_section.py docs/accuracy.md rates-without-schema
 endif
+
+# --- build --------------------------------------------------------------------------------------------------------------
+
+.PHONY: wheel
+wheel: $(VENV)/.stamp-dev ## a pure wheel into dist/, for every platform
+	@HOLDFAST_COMPILE=0 $(PY) -m hatchling build -t wheel
+
+.PHONY: wheel-compiled
+wheel-compiled: $(VENV)/.stamp-dev ## a wheel for this platform with the comparison compiled; needs a C compiler
+	@HOLDFAST_COMPILE=1 $(PY) -m hatchling build -t wheel
 
 # --- keep -------------------------------------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from holdfast.compare import diff, go_json, profiles
 from holdfast.model.json import Json
-from tests.benchmarks import harness, inputs
+from tests.benchmarks import compiled_side, harness, inputs
 
 PROFILE = """
 profile: bench/deployment
@@ -37,6 +37,8 @@ rules:
   - {path: /status, class: read_only}
 """
 OURS, REORDERED, EQUAL = "holdfast, three changes", "holdfast, a set reordered", "holdfast, nothing changed"
+COMPILED, COMPILED_REORDERED = "holdfast compiled, three changes", "holdfast compiled, a set reordered"
+COMPILED_EQUAL = "holdfast compiled, nothing changed"
 DICTDIFFER, DEEPDIFF, DEEPDIFF_SET = "dictdiffer", "DeepDiff", "DeepDiff, ignore_order"
 
 
@@ -81,7 +83,10 @@ def variants() -> dict[str, Callable[[], object]]:
 
 def run(rounds: int = 11) -> list[dict[str, object]]:
     """Measure; one row a variant, with how many times slower than ours it is."""
-    us = harness.medians(variants(), rounds)
+    pairs = ((COMPILED, OURS), (COMPILED_REORDERED, REORDERED), (COMPILED_EQUAL, EQUAL))
+    with compiled_side.started() as compiled:
+        remote = {label: (lambda count, name=name: compiled.seconds("diff", (name,), count)) for label, name in pairs}
+        us = harness.medians(variants(), rounds, remote)
     return [{"variant": name, "us": us[name], "times ours": us[name] / us[OURS]} for name in us]
 
 
@@ -91,6 +96,9 @@ def bars(rows: list[dict[str, object]]) -> list[dict[str, object]]:
     return [
         harness.bar("three-way with a profile: at least 15 times faster than dictdiffer", ratio[DICTDIFFER], least=15),
         harness.bar("at least 400 times faster than DeepDiff", ratio[DEEPDIFF], least=400),
+        harness.bar(
+            "compiled: at least 40 times faster than dictdiffer", ratio[DICTDIFFER] / ratio[COMPILED], least=40
+        ),
         harness.bar("a reordered set: no slower than three changes", ratio[REORDERED], most=1),
     ]
 

@@ -18,13 +18,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from holdfast.compare import canonical, go_json, hash_schemes
 from holdfast.model.json import Json
-from tests.benchmarks import harness, inputs
+from tests.benchmarks import compiled_side, harness, inputs
 
 OURS = "holdfast, parsed document to digest"
 NAIVE = "naive: json.dumps, sort by json.dumps"
 DEEP_HASH = "deepdiff.DeepHash"
 RAW = "holdfast raw-sha256, bytes to digest"
 FLOOR = "floor: sha256 of the bytes"
+COMPILED = "holdfast compiled, parsed document to digest"
+COMPILED_ORDERED = "holdfast compiled, lists in order"
+COMPILED_LEAST = {"2 KB": 10, "4 KB": 10, "10 KB": 15}
 
 
 def naive(value: Json) -> Json:
@@ -63,10 +66,16 @@ def variants(document: Json) -> dict[str, Callable[[], object]]:
 def run(rounds: int = 15) -> list[dict[str, object]]:
     """Measure; one row for each document and variant, with its speed relative to the naive reference."""
     calls = {(name, label): call for name, doc in inputs.documents().items() for label, call in variants(doc).items()}
-    us = harness.medians(calls, rounds)
+    with compiled_side.started() as compiled:
+        remote = {
+            (name, label): (lambda count, name=name, work=work: compiled.seconds("hash", (name, work), count))
+            for name in inputs.documents()
+            for label, work in ((COMPILED, "sorted"), (COMPILED_ORDERED, "ordered"))
+        }
+        us = harness.medians(calls, rounds, remote)
     return [
         {"document": name, "variant": label, "us": us[name, label], "times naive": us[name, NAIVE] / us[name, label]}
-        for name, label in calls
+        for name, label in us
     ]
 
 
@@ -78,6 +87,12 @@ def bars(rows: list[dict[str, object]]) -> list[dict[str, object]]:
         for peer, least in ((NAIVE, 3), (DEEP_HASH, 25)):
             ratio = us[size, peer] / us[size, OURS]
             out.append(harness.bar(f"{size}: at least {least} times {peer}", ratio, least=least))
+        least = COMPILED_LEAST[size]
+        out.append(
+            harness.bar(
+                f"{size} compiled: at least {least} times naive", us[size, NAIVE] / us[size, COMPILED], least=least
+            )
+        )
         ratio = us[size, RAW] / us[size, FLOOR]
         out.append(harness.bar(f"{size}: raw digest at most 1.5 times the bare sha256", ratio, most=1.5))
     ratio = us["100 KB lists", OURS] / us["10 KB", OURS]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
 from typing import TypeVar
 
 Name = TypeVar("Name", bound=Hashable)
@@ -16,13 +17,22 @@ Name = TypeVar("Name", bound=Hashable)
 ROUND_SECONDS = 0.02
 
 
-def medians(variants: Mapping[Name, Callable[[], object]], rounds: int) -> dict[Name, float]:
-    """Return the median microseconds of one call of each variant."""
-    counts = {name: _calls_per_round(call) for name, call in variants.items()}
-    times: dict[Name, list[float]] = {name: [] for name in variants}
+def medians(
+    variants: Mapping[Name, Callable[[], object]],
+    rounds: int,
+    remote: Mapping[Name, Callable[[int], float]] | None = None,
+) -> dict[Name, float]:
+    """Return the median microseconds of one call of each variant.
+
+    A remote variant runs in another process: it takes a number of calls and returns the CPU seconds they took there.
+    """
+    runs: dict[Name, Callable[[int], float]] = {name: partial(timed, call) for name, call in variants.items()}
+    runs |= remote or {}
+    counts = {name: _calls_per_round(run) for name, run in runs.items()}
+    times: dict[Name, list[float]] = {name: [] for name in runs}
     for _ in range(rounds):
-        for name, call in variants.items():
-            times[name].append(_timed(call, counts[name]) / counts[name] * 1e6)
+        for name, run in runs.items():
+            times[name].append(run(counts[name]) / counts[name] * 1e6)
     return {name: statistics.median(values) for name, values in times.items()}
 
 
@@ -40,15 +50,16 @@ def bar(promise: str, measured: float, *, least: float | None = None, most: floa
     return {"promise": promise, "measured": measured, "kept": "yes" if kept else "NO"}
 
 
-def _calls_per_round(call: Callable[[], object]) -> int:
-    call()
+def _calls_per_round(run: Callable[[int], float]) -> int:
+    run(1)
     count = 1
-    while (took := _timed(call, count)) < ROUND_SECONDS:
+    while (took := run(count)) < ROUND_SECONDS:
         count = max(count * 2, int(count * ROUND_SECONDS / max(took, 1e-6)))
     return count
 
 
-def _timed(call: Callable[[], object], count: int) -> float:
+def timed(call: Callable[[], object], count: int) -> float:
+    """Return the CPU seconds of a number of calls."""
     start = time.process_time()
     for _ in range(count):
         call()

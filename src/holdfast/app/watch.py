@@ -45,11 +45,13 @@ from holdfast.rollouts.core.templates import Template
 from holdfast.schema.document import InputErrors
 from holdfast.store import audit_head_file
 from holdfast.watch import manifest_source
+from holdfast.watch.edit_check import EditCheck
 from holdfast.watch.list_scan import ListScanner
 from holdfast.watch.loop import ResyncLoop
 from holdfast.watch.manifest_source import DeclarationSource
 
 LOOK_FOR_EDITS_SECONDS = 2.0
+SEARCH_SECONDS: Final = 300.0  # after which manifests are searched for again, though nothing seems to be edited
 PASS_SECONDS: Final = 5.0  # after which the loop begins beside the first pass, because one connection may hang
 
 
@@ -293,6 +295,8 @@ class ManifestSession:
     version: str = ""
     first: FirstPass | None = None
     _edits_checked_at: float = 0.0
+    _searched_at: float = 0.0
+    _edit_check: EditCheck = field(default_factory=lambda: EditCheck(None))
     _notifier: Notifier | None = None
     _others: Scheduled | None = None
     _has_warned: bool = False
@@ -394,8 +398,15 @@ class ManifestSession:
             return False
         self._edits_checked_at = now
         await audit_head_file.keep(self.project.store, self.project.store_file, self.project.engine.key)
+        is_search_due = now - self._searched_at >= SEARCH_SECONDS
+        if not is_search_due and self._edit_check.is_unedited():
+            self._warn_of_failed_pass()
+            return False
+        self._searched_at = now
         try:
             source = FileSource.of(self.watch.options)
+            # Recorded before the search, so that an edit during it is noticed the next time.
+            self._edit_check = EditCheck.of(source.files, source.other_files(), time.time())
             version = source.version()
             if version == self.version:
                 self._warn_of_failed_pass()

@@ -120,8 +120,23 @@ class LazyGroup(click.Group):
             raise click.UsageError(message, ctx) from None
 
 
+def _show_version(ctx: click.Context, _option: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        from holdfast.compare import build
+
+        click.echo(f"holdfast, version {holdfast.__version__} ({build.describe_build()})")
+        ctx.exit()
+
+
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(holdfast.__version__, prog_name="holdfast")
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_show_version,
+    help="Show the version and exit.",
+)
 def cli() -> None:
     """Holdfast compares declared and live infrastructure, and corrects drift within limits.
 

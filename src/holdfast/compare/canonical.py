@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-import sys
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
-from typing import Literal, NoReturn
+from typing import Final, Literal, NoReturn
 
 from orjson import OPT_SORT_KEYS, Fragment, dumps
 
@@ -26,6 +25,7 @@ Lists = Literal["sorted", "ordered"]
 """sorted: a list is a bag, its order means nothing (the seed's rule). ordered: the order is part of the value."""
 
 UINT64_MAX = 2**64 - 1
+MAX_LEVELS: Final = 200  # of the recursive writer: orjson refuses 255, and compiled code has no recursion limit
 
 _PLAIN = frozenset({str, int, bool, type(None)})
 _GO_ESCAPES = (
@@ -36,7 +36,11 @@ _GO_ESCAPES = (
     ("\u2029".encode(), rb"\u2029"),
 )
 # The first bytes of the above, as numbers: `60 in data` is one memchr, `b"<" in data` takes four times as long.
-_LT, _GT, _AMP, _E2 = b"<>&\xe2"
+_LT: Final = 0x3C
+_GT: Final = 0x3E
+_AMP: Final = 0x26
+_E2: Final = 0xE2
+_FEW: Final = 8
 
 
 def canonical_spec_hash(spec: Mapping[str, Json] | None, numbers: Numbers = "int64") -> str:
@@ -51,8 +55,10 @@ def as_spec(value: Json) -> dict[str, Json]:
     """Return a spec as a dict, or refuse what is not an object."""
     if value is None:
         return {}
+    if type(value) is dict:
+        return value
     if isinstance(value, Mapping):
-        return value if type(value) is dict else dict(value)
+        return dict(value)
     raise UnhashableError(f"a spec must be an object or null, not {type(value).__name__}", "")
 
 
@@ -79,8 +85,6 @@ def canonical_bytes(value: Json, numbers: Numbers = "int64", lists: Lists = "sor
         return write(value, numbers, lists)
     if numbers == "float64" and may_hold_long_integers(data, numbers):
         return write(value, numbers, lists)
-    if sys.getrecursionlimit() > MAX_DEPTH and data.count(b"[") + data.count(b"{") > MAX_DEPTH:
-        return write(value, numbers, lists)
     return data
 
 
@@ -102,36 +106,41 @@ def number_text(value: float) -> bytes:
 
 
 def _write_fast(value: Json, lists: Lists) -> bytes:
-    packed = _packed(value) if lists == "sorted" else _packed_in_order(value)
+    packed = _packed(value, MAX_LEVELS) if lists == "sorted" else _packed_in_order(value, MAX_LEVELS)
     data = dumps(packed, None, OPT_SORT_KEYS)
     return _go_escaped(data) if _needs_escapes(data) else data
 
 
-def _packed(value: Json) -> Json:
+def _packed(value: Json, levels: int) -> Json:
     """Return the value in the form that orjson must write; unchanged parts are shared."""
     kind = type(value)
     if kind is dict:
-        return _packed_map(value)
-    if kind is list or kind is tuple:
-        return _packed_list(value)
+        return _packed_map(value, levels)
+    if kind is list:
+        return _packed_list(value, levels)
+    if kind is tuple:
+        return _packed_list(list(value), levels)
     return value if kind in _PLAIN else _packed_number(value)
 
 
-def _packed_map(value: dict[str, Json]) -> dict[str, Json]:
+def _packed_map(value: dict[str, Json], levels: int) -> Json:
     # The hot loop: most values are strings, so they are asked for first and cost one comparison.
+    if not levels:
+        raise RecursionError
     packed = value
+    new: Json
     for key, item in value.items():
         kind = type(item)
         if kind is str:
             continue
         if kind is dict:
-            new = _packed_map(item)
+            new = _packed_map(item, levels - 1)
         elif kind is int or kind is bool or item is None:
             continue
         elif kind is list:
-            new = _packed_list(item)
+            new = _packed_list(item, levels - 1)
         else:
-            new = _packed(item)
+            new = _packed(item, levels - 1)
         if new is not item:
             if packed is value:
                 packed = value.copy()
@@ -139,19 +148,23 @@ def _packed_map(value: dict[str, Json]) -> dict[str, Json]:
     return packed
 
 
-def _packed_list(value: list[Json] | tuple[Json, ...]) -> Json:
-    if len(value) < 2:
-        packed = [_packed(item) for item in value]
-        return packed if value and packed[0] is not value[0] else value
-    parts = []
+def _packed_list(value: list[Json], levels: int) -> Json:
+    if not levels:
+        raise RecursionError
+    if not value:
+        return value
+    if len(value) == 1:
+        packed = _packed(value[0], levels - 1)
+        return value if packed is value[0] else [packed]
+    parts: list[bytes] = []
     for item in value:
         kind = type(item)
         if kind is dict:
-            parts.append(dumps(_packed_map(item), None, OPT_SORT_KEYS))
+            parts.append(dumps(_packed_map(item, levels - 1), None, OPT_SORT_KEYS))
         elif kind is str:
             parts.append(dumps(item))
         else:
-            parts.append(dumps(_packed(item), None, OPT_SORT_KEYS))
+            parts.append(dumps(_packed(item, levels - 1), None, OPT_SORT_KEYS))
     parts.sort()
     data = b",".join(parts)
     if _needs_escapes(data):
@@ -167,27 +180,73 @@ def _packed_number(value: Json) -> Fragment:
     raise TypeError(type(value).__name__)
 
 
-def _packed_in_order(value: Json) -> Json:
+def _packed_in_order(value: Json, levels: int) -> Json:
     """Do what `_packed` does for lists whose order is part of the value."""
     kind = type(value)
-    if kind is dict or kind is list:
-        packed = value
-        for step, item in value.items() if kind is dict else enumerate(value):
-            if type(item) is str:
-                continue
-            new = _packed_in_order(item)
-            if new is not item:
-                if packed is value:
-                    packed = value.copy()
-                packed[step] = new
-        return packed
+    if kind is dict:
+        return _packed_map_in_order(value, levels)
+    if kind is list:
+        return _packed_list_in_order(value, levels)
     if kind is tuple:
-        return [_packed_in_order(item) for item in value]
+        return _packed_list_in_order(list(value), levels)
     return value if kind in _PLAIN else _packed_number(value)
 
 
+def _packed_map_in_order(value: dict[str, Json], levels: int) -> Json:
+    if not levels:
+        raise RecursionError
+    packed = value
+    new: Json
+    for key, item in value.items():
+        kind = type(item)
+        if kind is str:
+            continue
+        if kind is dict:
+            new = _packed_map_in_order(item, levels - 1)
+        elif kind is int or kind is bool or item is None:
+            continue
+        elif kind is list:
+            new = _packed_list_in_order(item, levels - 1)
+        else:
+            new = _packed_in_order(item, levels - 1)
+        if new is not item:
+            if packed is value:
+                packed = value.copy()
+            packed[key] = new
+    return packed
+
+
+def _packed_list_in_order(value: list[Json], levels: int) -> Json:
+    if not levels:
+        raise RecursionError
+    packed = value
+    new: Json
+    for index, item in enumerate(value):
+        kind = type(item)
+        if kind is str:
+            continue
+        new = _packed_map_in_order(item, levels - 1) if kind is dict else _packed_in_order(item, levels - 1)
+        if new is not item:
+            if packed is value:
+                packed = value.copy()
+            packed[index] = new
+    return packed
+
+
 def _needs_escapes(data: bytes) -> bool:
-    return _LT in data or _GT in data or _AMP in data or (_E2 in data and b"\xe2\x80" in data)
+    return _LT in data or _GT in data or _AMP in data or (_E2 in data and _may_hold_separators(data))
+
+
+def _may_hold_separators(data: bytes) -> bool:
+    """Return False if a text surely holds neither U+2028 nor U+2029."""
+    at = data.find(_E2)
+    for _ in range(_FEW):  # for these, a jump from one to the next takes a tenth of the search for two bytes
+        if at < 0:
+            return False
+        if data[at + 1] == 0x80:
+            return True
+        at = data.find(_E2, at + 1)
+    return b"\xe2\x80" in data
 
 
 def _go_escaped(data: bytes) -> bytes:
@@ -294,7 +353,7 @@ class _Writer:
         self.containers.append(id(value))
         self.on_path.add(id(value))
 
-    def check_keys(self, value: dict[str, Json]) -> None:
+    def check_keys(self, value: dict[Json, Json]) -> None:
         for key in value:
             if type(key) is not str:
                 self.refuse(f"object keys must be str, not {type(key).__name__}")

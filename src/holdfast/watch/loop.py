@@ -56,6 +56,7 @@ class ResyncLoop:
     besides: Sequence[PeriodicTask] = ()
     _tasks: dict[str, asyncio.Task[bool]] = field(default_factory=dict)  # by connection, and of what else comes due
     _asked: dict[str, float] = field(default_factory=dict)  # when what else comes due was asked last
+    _next_at: dict[str, float | None] = field(default_factory=dict)  # when what else comes due is due, as last asked
     _last_now: float | None = None
 
     async def run(self, *, rounds: int | None = None) -> int:
@@ -110,7 +111,7 @@ class ResyncLoop:
     async def _is_due(self, name: str, beside: PeriodicTask) -> bool:
         """Return True if something else is to be asked now: its time has come, or it was not asked for a while."""
         now, asked = self.clock.now(), self._asked.get(name)
-        at = await beside.next_at()
+        at = self._next_at[name] = await beside.next_at()
         is_time = at is not None and at <= now
         if asked is None or abs(now - asked) >= (SHORTEST_WAIT_SECONDS if is_time else self.wait_at_most):
             self._asked[name] = now
@@ -253,7 +254,7 @@ class ResyncLoop:
         busy = self._tasks.keys()
         times = [
             await self.store.next_due(busy),
-            *[await each.next_at() for number, each in enumerate(self.besides) if f"{number}/" not in busy],
+            *[at for name, at in self._next_at.items() if name not in busy],  # asked just now, when nothing was due
         ]
         upcoming = min((at for at in times if at is not None), default=None)
         now = self.clock.now()

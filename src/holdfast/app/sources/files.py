@@ -45,12 +45,15 @@ class FileSource:
         sources, _ = file_discovery.find(self.files, self.config.profiles)
         manifests = [source.path for source in sources if source.path is not None]
         digest = hashlib.sha256()
-        others = [*([self.config.file] if self.config.file is not None else []), *self.config.waivers]
-        for file in [*manifests, *others]:
+        for file in [*manifests, *self.other_files()]:
             with contextlib.suppress(OSError):
                 stat = file.stat()
                 digest.update(f"{file}\0{stat.st_mtime_ns}\0{stat.st_size}\0{stat.st_ino}\n".encode())
         return digest.hexdigest()
+
+    def other_files(self) -> list[Path]:
+        """Return the files that are not manifests and whose edits count as well."""
+        return [*([self.config.file] if self.config.file is not None else []), *self.config.waivers]
 
     def read(self) -> Manifests:
         """Read all declarations; raise InputErrors with every mistake in them."""

@@ -18,6 +18,7 @@ from holdfast.cli import console, options
 from holdfast.cli.commands.discover import with_manifests
 from holdfast.cli.render.text import count
 from holdfast.cli.run import open_project, run
+from holdfast.compare import build
 from holdfast.errors import ChainBroken, HoldfastError
 from holdfast.manifests import project as projects
 from holdfast.notify import sink_check
@@ -47,7 +48,8 @@ def doctor_command(**rest: Any) -> int:
 
     async def main(_stop: asyncio.Event) -> int:
         python, known = sys.version.split()[0], ", ".join(registry.names())
-        console.line(f"holdfast {holdfast.__version__}, Python {python}, providers: {known}")
+        core = build.describe_build()
+        console.line(f"holdfast {holdfast.__version__} ({core}), Python {python}, providers: {known}")
         problems = 0
 
         def say(what: str, trouble: str | None = None) -> None:
