@@ -14,6 +14,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import holdfast.store
 from holdfast.app import selection, single_resource, undeclared
 from holdfast.app.options import ProjectOptions, Reads
 from holdfast.app.report import ApplyReport, CheckReport
@@ -40,7 +41,6 @@ from holdfast.reconcile.rate_limit import RateLimits
 from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
 from holdfast.schema.document import raise_all
 from holdfast.store import audit_head_file, fingerprint_key
-from holdfast.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
     from holdfast.app.plan import Plan
@@ -250,8 +250,16 @@ def _limits(spec: project_files.ConnectionSpec) -> RateLimits:
     return replace(RateLimits(), **given)
 
 
-def require_store(path: Path) -> None:
-    """Raise StoreError if there is no store."""
+def store_url(option: str | None, config: project_files.Project) -> str | Path:
+    """Return the URL or path of a project's store: of the option, of the environment, or of the project file."""
+    return option or os.environ.get(holdfast.store.VARIABLE) or config.store
+
+
+def require_store(url: str | Path) -> None:
+    """Raise StoreError if there is no file of a store; a database on a server is checked when it is opened."""
+    if holdfast.store.is_postgres(url):
+        return
+    path = Path(holdfast.store.sqlite_path(url))
     if not path.exists():
         message = (
             f"there is no store at {path}; name the manifests with -f, because the store is beside them or their "
@@ -296,15 +304,16 @@ async def open_project(
     if beside:
         config = config.with_local(file_discovery.common_folder(beside))
     manifests = FileSource(files, config).read() if files else loader.Manifests(config)
-    path = Path(options.store) if options.store else config.store
+    url = store_url(options.store, config)
+    path = holdfast.store.file_of(url, config.store.parent)
     if needs_store:
-        require_store(path)
+        require_store(url)
     secrets = Resolver(os.environ)
     known_secrets = known_secrets if known_secrets is not None else KnownSecrets()
     known_secrets.add(*config.at_hand(secrets))
-    store = await SqliteStore.open(path)
+    store = await holdfast.store.open(url)
     try:
-        engine = Engine(store, fingerprint_key.key_in(path.parent))
+        engine = Engine(store, await _key_of(store, path, is_shared=holdfast.store.is_postgres(url)))
         rules = PolicyRules(
             config.corrections, waivers.load(config.waivers, engine.clock.now()), config.assessment_rules
         )
@@ -328,6 +337,16 @@ async def open_project(
         raise _located(error, config) from error
     finally:
         await store.close()
+
+
+async def _key_of(store: Store, path: Path, *, is_shared: bool) -> bytes:
+    """Return the key of fingerprints; raise StoreError if other machines use another key with this store."""
+    if is_shared:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    key = fingerprint_key.key_in(path.parent)
+    if is_shared:
+        await fingerprint_key.require_same(store, key, path.parent)
+    return key
 
 
 async def _declared(project: Project, manifests: loader.Manifests, files: Sequence[str]) -> Project:

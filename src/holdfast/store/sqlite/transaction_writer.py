@@ -64,7 +64,7 @@ class PreparedTransaction:
     """A transaction with everything encoded that needs no lock."""
 
     facts: Transaction
-    documents: list[tuple[bytes | str, bytes]]
+    documents: list[tuple[bytes, bytes]]
     events: list[tuple[AuditEvent, bytes]]
 
 
@@ -76,7 +76,7 @@ def prepare(connection: sqlite3.Connection, facts: Transaction) -> PreparedTrans
     return PreparedTransaction(facts, new, [(event, audit_chain.data_bytes(event)) for event in facts.events])
 
 
-def _stored(connection: sqlite3.Connection, keys: list[bytes | str]) -> set[bytes | str]:
+def _stored(connection: sqlite3.Connection, keys: list[bytes]) -> set[bytes]:
     return {key for chunk in in_lists(keys) for (key,) in connection.execute(sized("known_documents", chunk), chunk)}
 
 
