@@ -80,7 +80,8 @@ def describe(url: str) -> str:
     """Return a URL without its password and options."""
     try:
         parts = urlsplit(url)
-        if parts.port == 0:  # raises ValueError where a part of a password stands in its place
+        # A password with a slash that is not escaped ends up in the place of the port, or in the path.
+        if parts.port == 0 or "@" in parts.path:
             return "postgresql://..."
         return f"postgresql://{_user_of(parts)}{_place_of(parts)}{unquote(parts.path)}"
     except ValueError:
@@ -109,7 +110,8 @@ def translate(error: BaseException, where: str) -> StoreError:
     ):  # a ValueError, too; the driver's message has the value, which may be a secret
         hint = "a value cannot be stored, because it is too large or of another type"
     # Without DETAIL, which may show a row.
-    text = " ".join(str(error.args[0] if error.args else error).split()) or type(error).__name__
+    told = error.args[0] if error.args and not isinstance(error, OSError) else error
+    text = " ".join(str(told).split()) or type(error).__name__
     return StoreError(f"cannot use the store {where}: {(hint or '{error}').replace('{error}', text)}")
 
 
