@@ -150,9 +150,11 @@ async def serial(address: Address, *calls: Call) -> tuple[list[Any], list[Any], 
     return outcomes, await facts_of(model, address), [event.data for event in model.facts.events]
 
 
-INTERLEAVED = ("claim", "renew", "check", "apply", "charge", "record", "forget")
-if IS_THOROUGH:
-    INTERLEAVED = tuple(operations_on(examples.A))
+INTERLEAVED = [
+    name
+    for name in operations_on(examples.A)
+    if IS_THOROUGH or name in ("claim", "renew", "check", "apply", "charge", "record", "forget")
+]
 
 
 def test_every_interleaving_of_two_calls_is_like_one_after_the_other(tmp_path):
@@ -164,11 +166,11 @@ def test_every_interleaving_of_two_calls_is_like_one_after_the_other(tmp_path):
         try:
             number = 0
             for one, two in itertools.product(INTERLEAVED, repeat=2):
-                place = 0
-                while place is not None:
+                for place in itertools.count(1):
                     number += 1
                     address = Address("prod", "Network", f"n{number}")
-                    place = await interleave(first, second, watching, address, (one, two, place + 1))
+                    if not await interleave(first, second, watching, address, (one, two, place)):
+                        break
         finally:
             await watching.close()
             await first.close()
@@ -183,12 +185,13 @@ async def interleave(
     watching: asyncpg.Connection,
     address: Address,
     case: tuple[str, str, int],
-) -> int | None:
-    """Run one call with another inside it; return None if it has fewer statements than `place`."""
+) -> bool:
+    """Run one call with another inside it; return False if it has fewer statements than the place."""
     one, two, place = case
     await prepare(first, address)
     calls = operations_on(address)
     others: list[asyncio.Task[Any]] = []
+    assert second._database._writer is not None
     session = second._database._writer.get_server_pid()
 
     async def start_other(statement: int) -> None:
@@ -205,7 +208,7 @@ async def interleave(
     finally:
         first._database._writer = writer
     if not others:
-        return None
+        return False
     theirs = await others[0]
     found = (
         await facts_of(first, address),
@@ -218,7 +221,7 @@ async def interleave(
         (theirs_first[0][::-1], theirs_first[1], theirs_first[2]),
     ]
     assert ([mine, theirs], *found) in expected, case
-    return place
+    return True
 
 
 async def is_waiting(watching: asyncpg.Connection, session: int) -> bool:

@@ -10,6 +10,7 @@ import copy
 import math
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from holdfast.compare.paths import format_path
@@ -144,7 +145,8 @@ class Model:
         facts = self.facts
         facts.states.pop(address, None)
         facts.findings.pop(address, None)
-        for table in (facts.revisions, facts.quarantines, facts.accepted):
+        tables: tuple[dict[Any, Any], ...] = (facts.revisions, facts.quarantines, facts.accepted)
+        for table in tables:
             for key in [key for key in table if key[0] == address]:
                 del table[key]
         for plan, approval in list(facts.approvals.items()):
@@ -192,13 +194,13 @@ class Model:
             tags = {"etag": check.etag, "raw_digest": check.raw_digest}
             states[check.address] = observed(state, **{key: tag for key, tag in tags.items() if tag is not None})
         for address, due_at in updates.rescheduled:
-            change(address, lambda state, at=due_at: scheduled(state, due_at=at))
+            change(address, partial(scheduled, due_at=due_at))
         for request in updates.requested:
-            change(request.address, lambda state, asked=request: scheduled(state, requested=asked.token))
+            change(request.address, partial(scheduled, requested=request.token))
         for request in updates.requested:
-            change(request.address, lambda state, asked=request: scheduled(state, due_at=asked.due_at))
+            change(request.address, partial(scheduled, due_at=request.due_at))
         for relink in updates.relinked:
-            change(relink.address, lambda state, new=relink: observed(state, provider_id=new.provider_id))
+            change(relink.address, partial(observed, provider_id=relink.provider_id))
 
     def _find(self, given: Transaction, address: Address, findings: Iterable[Any], clean_at: float | None) -> None:
         old = {

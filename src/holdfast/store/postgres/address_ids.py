@@ -23,8 +23,14 @@ class AddressIds:
     """Finds and adds names through the connection it is given."""
 
     def __init__(self) -> None:
-        self._families: dict[tuple[str, str], int] = {("", ""): _NO_ADDRESS}
+        self._families: dict[tuple[str, str], int] = {}
         self._numbers: dict[str, int] = {}  # never stale, because no name is ever deleted
+        self.forget()
+
+    def forget(self) -> None:
+        """Drop the cache."""
+        self._families = {("", ""): _NO_ADDRESS}
+        self._numbers = {}
 
     async def find_all(self, connection: asyncpg.Connection, texts: Iterable[str]) -> dict[str, int]:
         """Return the ids of the names that were ever stored."""

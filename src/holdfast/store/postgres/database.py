@@ -6,6 +6,7 @@ Knows sessions, transactions that are repeated, and lost connections, and nothin
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, Self, TypeVar
 
@@ -24,6 +25,10 @@ CONNECT_SECONDS: Final = 15.0
 _LOCK_SECONDS: Final = 60  # how long a statement waits for another process
 # A process that was stopped in the middle of a transaction must not hold its locks for ever.
 _SETTINGS: Final = {"lock_timeout": f"{_LOCK_SECONDS}s", "idle_in_transaction_session_timeout": f"{_LOCK_SECONDS}s"}
+# A call that returned is durable, also on a server that acknowledges other commits before they are written.
+_DURABLE: Final = (
+    "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
+)
 
 
 class Database:
@@ -37,6 +42,7 @@ class Database:
         self._writer: asyncpg.Connection | None = None
         self._readers: asyncpg.Pool | None = None
         self._lock_number = 0
+        self.on_reconnect: Callable[[], None] = lambda: None  # the server may have been restored from a backup
 
     @classmethod
     async def open(cls, url: str, steps: Sequence[Migration]) -> Self:
@@ -52,12 +58,13 @@ class Database:
         return database
 
     async def _prepare(self) -> None:
-        self._writer = await self._connect()
-        self._readers = await asyncpg.create_pool(
-            self._url, min_size=1, max_size=READERS, init=_set_up, reset=_keep, timeout=CONNECT_SECONDS
-        )
-        async with self._readers.acquire() as reader:
-            await self._require_sessions(self._writer, reader)
+        async with asyncio.timeout(CONNECT_SECONDS):  # a host that accepts a connection may still never answer
+            self._writer = await self._connect()
+            self._readers = await asyncpg.create_pool(
+                self._url, min_size=1, max_size=READERS, init=_set_up, reset=_keep, timeout=CONNECT_SECONDS
+            )
+            async with self._readers.acquire() as reader:
+                await self._require_sessions(self._writer, reader)
         self._lock_number = await migrations.apply(self._writer, self._steps, self.where)
 
     async def _connect(self) -> asyncpg.Connection:
@@ -75,10 +82,12 @@ class Database:
         """End all connections."""
         readers, writer = self._readers, self._writer
         self._readers = self._writer = None
-        if readers is not None:
-            await readers.close()
-        if writer is not None:
-            await writer.close()
+        with contextlib.suppress(*server_errors.LOST):  # the server ends the sessions then
+            async with asyncio.timeout(CONNECT_SECONDS):
+                if readers is not None:
+                    await readers.close()
+                if writer is not None:
+                    await writer.close()
 
     async def read(self, work: Callable[[asyncpg.Connection], Awaitable[Result]]) -> Result:
         """Run a reading function on a free connection; after a lost connection it is repeated on another."""
@@ -145,6 +154,7 @@ class Database:
             raise StoreError(f"the store {self.where} is closed")
         if self._writer is None or self._writer.is_closed():
             self._writer = await self._connect()
+            self.on_reconnect()
         return self._writer
 
     async def _repeat(
@@ -181,6 +191,7 @@ async def _set_up(connection: asyncpg.Connection) -> None:
     )
     for name, value in _SETTINGS.items():
         await connection.execute("SELECT set_config($1::text, $2::text, false)", name, value)
+    await connection.execute(_DURABLE)
 
 
 async def _keep(connection: asyncpg.Connection) -> None:

@@ -56,6 +56,7 @@ class PostgresStore:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._names = AddressIds()
+        database.on_reconnect = self._names.forget
         self._queue: WriteQueue[Work] = WriteQueue(
             partial(write_round.run, database, self._names), server_errors.is_of_server
         )
