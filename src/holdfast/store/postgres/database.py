@@ -59,18 +59,13 @@ class Database:
 
     async def _prepare(self) -> None:
         async with asyncio.timeout(CONNECT_SECONDS):  # a host that accepts a connection may still never answer
-            self._writer = await self._connect()
+            self._writer = await connect(self._url)
             self._readers = await asyncpg.create_pool(
                 self._url, min_size=1, max_size=READERS, init=_set_up, reset=_keep, timeout=CONNECT_SECONDS
             )
             async with self._readers.acquire() as reader:
                 await self._require_sessions(self._writer, reader)
         self._lock_number = await migrations.apply(self._writer, self._steps, self.where)
-
-    async def _connect(self) -> asyncpg.Connection:
-        connection = await asyncpg.connect(self._url, timeout=CONNECT_SECONDS)
-        await _set_up(connection)
-        return connection
 
     async def _require_sessions(self, *connections: asyncpg.Connection) -> None:
         """Raise StoreError if two connections share one session of the server."""
@@ -153,7 +148,7 @@ class Database:
         if self._readers is None:
             raise StoreError(f"the store {self.where} is closed")
         if self._writer is None or self._writer.is_closed():
-            self._writer = await self._connect()
+            self._writer = await connect(self._url)
             self.on_reconnect()
         return self._writer
 
@@ -178,6 +173,13 @@ class Database:
             if server_errors.is_of_driver(error):
                 raise server_errors.translate(error, self.where) from error
             raise
+
+
+async def connect(url: str) -> asyncpg.Connection:
+    """Open a connection of its own."""
+    connection = await asyncpg.connect(url, timeout=CONNECT_SECONDS)
+    await _set_up(connection)
+    return connection
 
 
 def _is_final(error: BaseException) -> bool:
