@@ -485,7 +485,7 @@ LEFT JOIN name ON name.id = event.subject
 LEFT JOIN family ON family.id = name.family
 LEFT JOIN event AS before ON before.sequence = event.sequence - 1
 WHERE event.sequence > :after AND event.sequence <= :last
-  AND event.at >= :since AND substr(event.type, 1, length(:prefix)) = :prefix
+  AND event.at >= :since AND instr(event.type, :prefix) = 1
 ORDER BY event.sequence LIMIT :limit
 
 -- name: events_page_of
@@ -497,7 +497,7 @@ LEFT JOIN name ON name.id = event.subject
 LEFT JOIN family ON family.id = name.family
 LEFT JOIN event AS before ON before.sequence = event.sequence - 1
 WHERE event.subject = :subject AND event.sequence > :after AND event.sequence <= :last
-  AND event.at >= :since AND substr(event.type, 1, length(:prefix)) = :prefix
+  AND event.at >= :since AND instr(event.type, :prefix) = 1
 ORDER BY event.sequence LIMIT :limit
 
 -- name: events_page_back
