@@ -79,7 +79,7 @@ class StateStore(TransactionStore, Protocol):
     async def listed_digests(self, addresses: Sequence[Address]) -> dict[str, bytes | None]:
         """Return the packed raw digest of each resource by its provider id; None if a list alone cannot settle it.
 
-        A list can settle a resource that is in sync, with an applied declaration and without an open request.
+        A list can settle a resource that is idle, in the meaning of `state.is_idle`.
         """
 
     def sources(self) -> AsyncIterator[tuple[Address, str | None]]:

@@ -339,6 +339,20 @@ class Model:
             if connection in (None, address.connection) and kind in (None, address.kind):
                 yield state
 
+    async def listed_digests(self, addresses: Sequence[Address]) -> dict[str, bytes | None]:
+        states = (await self.states(addresses)).values()
+        return {
+            state.observed.provider_id: blobs.pack_digest(state.observed.raw_digest)
+            if is_idle(state) and state.observed.raw_digest is not None
+            else None
+            for state in states
+            if state.observed.provider_id is not None
+        }
+
+    async def sources(self) -> AsyncIterator[tuple[Address, str | None]]:
+        async for state in self.all_states():
+            yield state.address, state.declared.source
+
     async def find_unchanged(
         self, connection: str, kind: str, listed: Sequence[tuple[str, str]]
     ) -> list[UnchangedResource]:

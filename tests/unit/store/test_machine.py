@@ -243,6 +243,7 @@ class Stores(RuleBasedStateMachine):
         self.same_call("decisions", address, 9)
         self.same(lambda store: listed(store.unchecked(address.connection, address.kind, now)))
         self.same(lambda store: listed(store.all_states(kind=address.kind)))
+        self.same(lambda store: listed(store.sources()))
         expected = [
             event
             for event in self.model.facts.events
@@ -251,6 +252,8 @@ class Stores(RuleBasedStateMachine):
         for store in self.stores.values():
             found = self.runner.run(listed(store.events(subject=str(address), type_prefix=prefix, since=now)))
             assert [chained.event for chained in found] == expected
+            latest = self.runner.run(listed(store.latest_events(str(address))))
+            assert latest == self.runner.run(listed(store.events(subject=str(address))))[::-1]
 
     @rule(now=small_times, some=st.none() | st.lists(addresses, max_size=3), limit=st.none() | st.integers(0, 2))
     def ask_for_corrections_and_their_limits(self, now, some, limit):
@@ -278,6 +281,7 @@ class Stores(RuleBasedStateMachine):
             return set(await store.find_unchanged(address.connection, address.kind, [*known, *more]))
 
         self.same(unchanged)
+        self.same_call("listed_digests", [address])
 
     @invariant()
     def all_remember_the_same(self) -> None:

@@ -158,10 +158,10 @@ SELECT local, source FROM name JOIN detail ON detail.id = name.id
 WHERE family = :family AND local > :after ORDER BY local LIMIT :limit
 
 -- name: listed_digests
--- What a list is compared with: the digests of these resources, none for those that a list alone cannot settle.
+-- What a list is compared with: the digests of these resources, none for those that are not idle (`is_idle`).
 SELECT provider_id,
   CASE
-    WHEN status = 1 AND (applied = ''::bytea OR applied IS NOT DISTINCT FROM desired)
+    WHEN status = 1 AND (applied = ''::bytea OR applied = desired) AND baseline IS NOT NULL
       AND requested IS NOT DISTINCT FROM handled AND terminal IS NULL
     THEN raw_digest
   END

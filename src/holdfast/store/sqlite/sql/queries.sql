@@ -134,10 +134,11 @@ SELECT local, source FROM name CROSS JOIN detail ON detail.id = name.id
 WHERE family = ? AND local > ? ORDER BY local LIMIT ?
 
 -- name: listed_digests
--- What a list is compared with: the digests of these resources, none for those that a list alone cannot settle.
+-- What a list is compared with: the digests of these resources, none for those that are not idle (`is_idle`).
 SELECT provider_id,
   CASE
-    WHEN status = 1 AND (applied = x'' OR applied IS desired) AND requested IS handled AND terminal IS NULL
+    WHEN status = 1 AND (applied = x'' OR applied = desired) AND baseline IS NOT NULL AND requested IS handled
+      AND terminal IS NULL
     THEN raw_digest
   END
 FROM detail CROSS JOIN resource ON resource.id = detail.id
