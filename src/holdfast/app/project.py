@@ -412,6 +412,7 @@ async def _declared(
                 reach = reach or undeclared.reach_of(files, project.config, path)
                 if undeclared.is_missed(address, source, declared, groups, reach):
                     missed.append(address)
+    states = await project.store.states(missed) if missed else {}
     resources = resources_of(manifests, known, project.options)
     return replace(
         project,
@@ -422,7 +423,7 @@ async def _declared(
         manual=manual,
         groups=groups,
         known=tuple(known),
-        undeclared=tuple((await project.store.states(missed)).values()) if missed else (),
+        undeclared=tuple(states[address] for address in missed if address in states),
     )
 
 

@@ -8,12 +8,14 @@ import hmac
 import os
 import secrets
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from holdfast.errors import StoreError
-from holdfast.store.protocol import RecordStore
 from holdfast.store.records import VersionConflict, VersionedRecord
 from holdfast.store.transaction import RecordChanges, Transaction
+
+if TYPE_CHECKING:
+    from holdfast.store.protocol import RecordStore
 
 KEY_BYTES: Final = 32
 _PURPOSE: Final = b"holdfast fingerprint key\0"
