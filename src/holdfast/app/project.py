@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import holdfast.store
-from holdfast.app import selection, undeclared
+from holdfast.app import selection, store_location, undeclared
 from holdfast.app.options import ProjectOptions, Reads
 from holdfast.app.report import ApplyReport, CheckReport
 from holdfast.app.sources.catalog import Catalog, open_catalog
@@ -42,7 +42,7 @@ from holdfast.reconcile.rate_limit import RateLimits
 from holdfast.reconcile.report import Sink, keep_all
 from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
 from holdfast.schema.document import raise_all
-from holdfast.store import audit_head_file, fingerprint_key
+from holdfast.store import audit_head_file
 
 if TYPE_CHECKING:
     from holdfast.app.plan import Plan
@@ -275,24 +275,6 @@ def _policy_rules(config: project_files.Project, now: float) -> PolicyRules:
     return PolicyRules(config.corrections, waived, config.assessment.rules if config.assessment is not None else None)
 
 
-def store_url(option: str | None, config: project_files.Project) -> str | Path:
-    """Return the URL or path of a project's store: of the option, of the environment, or of the project file."""
-    return option or os.environ.get(holdfast.store.VARIABLE) or config.store
-
-
-def require_store(url: str | Path) -> None:
-    """Raise StoreError if there is no file of a store; a database on a server is checked when it is opened."""
-    if holdfast.store.is_postgres(url):
-        return
-    path = Path(holdfast.store.sqlite_path(url))
-    if not path.exists():
-        message = (
-            f"there is no store at {path}; name the manifests with -f, because the store is beside them or their "
-            "holdfast.yaml; `holdfast check` or `apply` creates one, --store names another"
-        )
-        raise StoreError(message)
-
-
 def open_path(
     path: str | PathLike[str] = ".",
     *,
@@ -328,7 +310,7 @@ async def open_project(
     files = FileSource.of(options, config).files if reads == "project" else options.files if reads == "named" else ()
     if beside:
         config = config.with_local(file_discovery.common_folder(beside))
-    url = store_url(options.store, config)
+    url = store_location.store_url(options.store, config)
     path = holdfast.store.file_of(url, config.store.parent)
     # The index is in the tables of a SQLite store. It also answers which resources the store knows.
     is_shared = holdfast.store.is_postgres(url)
@@ -338,13 +320,14 @@ async def open_project(
     else:
         manifests = FileSource(files, config).read() if files else loader.Manifests(config)
     if needs_store:
-        require_store(url)
+        store_location.require_store(url)
     secrets = Resolver(os.environ)
     known_secrets = known_secrets if known_secrets is not None else KnownSecrets()
     known_secrets.add(*config.at_hand(secrets))
     store = await holdfast.store.open(url)
     try:
-        engine = Engine(store, await _key_of(store, path, catalog, is_shared=is_shared))
+        new = catalog.key if catalog is not None else None
+        engine = Engine(store, await store_location.key_of(store, path, new, is_shared=is_shared))
         if catalog is not None:
             catalog.attach(path, engine.key)
         rules = _policy_rules(config, engine.clock.now())
@@ -371,16 +354,6 @@ async def open_project(
         if catalog is not None:
             catalog.close()
         await store.close()
-
-
-async def _key_of(store: Store, path: Path, catalog: Catalog | None, *, is_shared: bool) -> bytes:
-    """Return the key of fingerprints; raise StoreError if other machines use another key with this store."""
-    if not is_shared:
-        return fingerprint_key.key_in(path.parent, catalog.key if catalog is not None else None)
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    key = fingerprint_key.key_in(path.parent)
-    await fingerprint_key.require_same(store, key, path.parent)
-    return key
 
 
 async def _declared(

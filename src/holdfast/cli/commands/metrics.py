@@ -11,8 +11,8 @@ import click
 
 import holdfast
 from holdfast.app.options import ProjectOptions
-from holdfast.app.project import require_store, store_url
 from holdfast.app.sources.files import find_config
+from holdfast.app.store_location import require_store, store_url
 from holdfast.cli import atomic_write
 from holdfast.cli.run import run
 from holdfast.errors import InputError
