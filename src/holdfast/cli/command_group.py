@@ -65,6 +65,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "discover": "List live resources that no manifest declares.",
         "import": "Adopt a live resource by its provider id.",
         "doctor": "Check configuration, connections and store.",
+        "store": "Copy a store to another file or database.",
         "upgrade-check": "Check that a new release changes no verdict.",
         "diff": "Compare two documents, field by field.",
         "hash": "Print the canonical hash of a document.",

@@ -102,7 +102,7 @@ class FleetCheck:
         families: dict[tuple[str, str], list[Address]] = {}
         for address in wanted:
             families.setdefault((address.connection, address.kind), []).append(address)
-        digests: dict[tuple[str, str], dict[str, bytes | str | None]] = {}
+        digests: dict[tuple[str, str], dict[str, bytes | None]] = {}
         for family, addresses in families.items():
             kinds = (await self.checker.reader(family[0])).kinds
             kind = kinds.get(self.preparer.fleet.declarations[addresses[0]].type or "") or kinds.get(family[1])

@@ -14,7 +14,7 @@ from holdfast.store import blobs
 class Listing:
     """The expected items of a list; `take` receives each item as it is read."""
 
-    def __init__(self, expected: Mapping[str, bytes | str | None]) -> None:
+    def __init__(self, expected: Mapping[str, bytes | None]) -> None:
         """Expect ids, each with the packed digest that an unchanged item has; None: keep the bytes in any case."""
         self._expected = expected
         self._places = {provider_id: place for place, provider_id in enumerate(expected)}

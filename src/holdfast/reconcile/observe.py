@@ -27,7 +27,7 @@ from holdfast.store import blobs
 WORKERS = 64  # reading at once on a connection; its gate lets fewer through
 LIST_FROM = 4  # resources of one kind from which one list call is worth more than single reads
 
-Digests = Mapping[str, bytes | str | None]  # by id, packed; None: the item is needed even if it is unchanged
+Digests = Mapping[str, bytes | None]  # by id, packed; None: the item is needed even if it is unchanged
 Lists = Mapping[tuple[str, str], Listing | ReadFailure]
 
 
@@ -68,7 +68,7 @@ class Observer:
 
     async def lists(self, prepared: Sequence[ResolvedResource], *, fresh: bool) -> Lists:
         """Read whole kinds with one call where many of them are asked for and the provider can."""
-        groups: dict[tuple[str, str], dict[str, bytes | str | None]] = {}
+        groups: dict[tuple[str, str], dict[str, bytes | None]] = {}
         for item in prepared:
             if item.kind.lists and item.state is not None and item.state.observed.provider_id is not None:
                 key = (item.declaration.address.connection, item.declaration.address.kind)

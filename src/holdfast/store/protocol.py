@@ -76,10 +76,10 @@ class StateStore(TransactionStore, Protocol):
     def all_states(self, *, connection: str | None = None, kind: str | None = None) -> AsyncIterator[ResourceState]:
         """Iterate over all states in address order, in batches."""
 
-    async def listed_digests(self, addresses: Sequence[Address]) -> dict[str, bytes | str | None]:
+    async def listed_digests(self, addresses: Sequence[Address]) -> dict[str, bytes | None]:
         """Return the packed raw digest of each resource by its provider id; None if a list alone cannot settle it.
 
-        A list can settle a resource that is in sync, with an applied declaration and without an open request.
+        A list can settle a resource that is idle, in the meaning of `state.is_idle`.
         """
 
     def sources(self) -> AsyncIterator[tuple[Address, str | None]]:

@@ -69,7 +69,7 @@ class Wish:
     help="Manifests that say what is declared; by default those beside holdfast.yaml (may be repeated).",
 )
 @click.option("--project", metavar="FILE", help="The project file; holdfast.yaml here or above by default.")
-@click.option("--store", metavar="FILE", help="The store; .holdfast/holdfast.db by default.")
+@click.option("--store", metavar="URL", help="The store, a file or URL; .holdfast/holdfast.db by default.")
 @click.option("--connection", "connections", multiple=True, metavar="NAME", help="Only this one (may be repeated).")
 @click.option("--kind", "kinds", multiple=True, metavar="GLOB", help="Only kinds that match (may be repeated).")
 @click.option(

@@ -30,7 +30,7 @@ def find_unchanged(
 
 def listed_digests(
     database: sqlite3.Connection, names: AddressIds, addresses: Sequence[Address]
-) -> dict[str, bytes | str | None]:
+) -> dict[str, bytes | None]:
     """Return the packed raw digests of resources by their provider ids."""
     numbers = list(names.find_all(map(text_of, addresses)).values())
     return {

@@ -362,17 +362,17 @@ def chained(row: Row) -> ChainedEvent:
     return audit_chain.chained(link_of(row), row[-1] or audit_chain.START.hash)
 
 
-def packed(digest: str | None) -> bytes | str | None:
+def packed(digest: str | None) -> bytes | None:
     """Return a digest as it is stored."""
     return None if digest is None else pack_digest(digest)
 
 
 @lru_cache(maxsize=1024)  # the rows of a batch name the same documents again and again
-def packed_document(digest: str | None) -> bytes | str | None:
+def packed_document(digest: str | None) -> bytes | None:
     """Return the digest of a document as it is stored."""
     return None if digest is None else pack_digest(digest)
 
 
-def unpacked(stored: bytes | str | None) -> Digest | None:
+def unpacked(stored: bytes | None) -> Digest | None:
     """Return the digest that `packed` was given."""
     return None if stored is None else Digest(unpack_digest(stored))

@@ -229,7 +229,7 @@ class SqliteStore:
                     for row in page:
                         yield rows.state_of(row)
 
-    async def listed_digests(self, addresses: Sequence[Address]) -> dict[str, bytes | str | None]:
+    async def listed_digests(self, addresses: Sequence[Address]) -> dict[str, bytes | None]:
         """Return the packed raw digest of each resource by its provider id; None if a list alone cannot settle it."""
         return await self._run(partial(list_reads.listed_digests, self._connection, self._names, addresses))
 

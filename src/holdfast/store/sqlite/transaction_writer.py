@@ -64,7 +64,7 @@ class PreparedTransaction:
     """A transaction with everything encoded that needs no lock."""
 
     facts: Transaction
-    documents: list[tuple[bytes | str, bytes]]
+    documents: list[tuple[bytes, bytes]]
     events: list[tuple[AuditEvent, bytes]]
     findings_at: Mapping[Address, float]
 
@@ -78,7 +78,7 @@ def prepare(connection: sqlite3.Connection, facts: Transaction) -> PreparedTrans
     return PreparedTransaction(facts, new, events, dict.fromkeys(facts.findings, facts.findings_at))
 
 
-def _stored(connection: sqlite3.Connection, keys: list[bytes | str]) -> set[bytes | str]:
+def _stored(connection: sqlite3.Connection, keys: list[bytes]) -> set[bytes]:
     return {key for chunk in in_lists(keys) for (key,) in connection.execute(sized("known_documents", chunk), chunk)}
 
 
