@@ -58,6 +58,9 @@ class IndexedDeclarations(Protocol):
     def connections(self) -> set[str]:
         """Return the connections that declarations use."""
 
+    def many(self, addresses: Sequence[Address]) -> Mapping[Address, Declaration]:
+        """Return the declarations of some addresses, read together."""
+
 
 @dataclass(frozen=True, slots=True)
 class ResourceSet:
@@ -74,6 +77,14 @@ class ResourceSet:
         if isinstance(self.declarations, IndexedDeclarations):
             return self.declarations.connections()
         return {address.connection for address in self.declarations}
+
+    def many(self, addresses: Sequence[Address]) -> Mapping[Address, Declaration]:
+        """Return the declarations of at least some addresses, read together where they are in an index."""
+        return (
+            self.declarations.many(addresses)
+            if isinstance(self.declarations, IndexedDeclarations)
+            else self.declarations
+        )
 
     def with_secrets(self) -> Iterable[Declaration]:
         """Iterate over the declarations that may refer to secrets."""
@@ -122,8 +133,9 @@ class ResourceResolver:
         for start in range(0, len(wanted), BATCH):
             batch = wanted[start : start + BATCH]
             sources = await self._sources(batch, ahead=ahead)
+            declared = self.fleet.many(batch)
             for address in batch:
-                resource = await self._one(self.fleet.declarations[address], sources)
+                resource = await self._one(declared[address], sources)
                 (ready if isinstance(resource, ResolvedResource) else waiting).append(resource)  # type: ignore[arg-type]
         return ready, waiting
 
@@ -145,7 +157,7 @@ class ResourceResolver:
     async def _sources(self, wanted: Sequence[Address], *, ahead: bool) -> Sources:
         """Gather what is known of everything that some declarations refer to, near and far."""
         graph = self.fleet.graph
-        if not graph.bindings and not any(map(graph.dependencies, wanted)):
+        if not graph.edges or (not graph.bindings and not any(map(graph.dependencies, wanted))):
             return Sources(dict(await self.store.states(wanted)), {}, {}, ahead)
         reached = graph.needed_by(wanted)
         needed = {target for address in reached for target in graph.dependencies(address)}
@@ -243,8 +255,9 @@ class ResourceResolver:
         address = declaration.address
         resolution: Resolution | None = None
         desired: Json = dict(declaration.desired)
-        if quick_scan.may_mention(desired, references.MARK, SECRET_REF):
-            resolution = self._resolved(declaration, sources)
+        written = quick_scan.write(desired)
+        if quick_scan.mentions(written, references.MARK, SECRET_REF):
+            resolution, written = self._resolved(declaration, sources), None
             if resolution.pending:
                 first = resolution.pending[0]
                 return Blocked(declaration, f"${{{first.text}}} at {paths.format_path(first.pointer)}: {first.reason}")
@@ -262,17 +275,13 @@ class ResourceResolver:
                 return found
             state = found
         if kind.complete is not None:
-            desired = _completed(declaration, kind, desired, state)
+            desired, written = _completed(declaration, kind, desired, state), None
         chosen, options = self._settings_for(declaration)
-        if state is not None and state.declared.options == options:
-            state = replace(
-                state, declared=replace(state.declared, options=options)
-            )  # one object for all of a large fleet, not one each
         rules = self._rules_for(declaration, kind, desired, chosen.ignored_paths)
         if rules.has_secrets:
-            desired = guarded(desired, rules.stacked.tree(desired, ABSENT))
+            desired, written = guarded(desired, rules.stacked.tree(desired, ABSENT)), None
         clear, redacted, where = desired, desired, list[Path]()
-        if not quick_scan.is_plain(desired):
+        if written is None and not quick_scan.is_plain(desired):
             clear, redacted, where = split(desired, self.fingerprint)
         secrets = SecretPaths()
         if where:
