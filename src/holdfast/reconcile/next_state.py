@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from holdfast.model.decision import Action, Decision
 from holdfast.model.read_result import Found, ReadFailure
+from holdfast.model.record import dataclass
 from holdfast.model.verdict import LASTING, Status
 from holdfast.policy import resync_schedule
 from holdfast.policy.decide import ReconcileMode

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from holdfast.compare import paths, quick_scan
@@ -17,6 +17,7 @@ from holdfast.model.address import Address
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
 from holdfast.model.path import Path
+from holdfast.model.record import dataclass
 from holdfast.model.resource import Declaration, Import, ManagementPolicy, Origin
 from holdfast.policy import dependency_graph, references, settings, source_location, strategies
 from holdfast.policy.dependency_graph import Graph
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from holdfast.reconcile.check import CheckResult
 
 BATCH: Final = 500  # read from the store at a time
+NO_SECRETS: Final = SecretPaths()
 
 
 @runtime_checkable
@@ -210,7 +212,7 @@ class ResourceResolver:
 
     def note(self, checked: CheckResult) -> None:
         """Remember a check of this run, for what takes live values from that resource."""
-        if checked.address in self._watched:
+        if self._watched and checked.address in self._watched:
             self._looked[checked.address] = checked
 
     async def _declare(self, sources: Sources, reached: Iterable[Address]) -> None:
@@ -280,10 +282,11 @@ class ResourceResolver:
         rules = self._rules_for(declaration, kind, desired, chosen.ignored_paths)
         if rules.has_secrets:
             desired, written = guarded(desired, rules.stacked.tree(desired, ABSENT)), None
-        clear, redacted, where = desired, desired, list[Path]()
+        clear, redacted = desired, desired
+        where: Sequence[Path] = ()
         if written is None and not quick_scan.is_plain(desired):
             clear, redacted, where = split(desired, self.fingerprint)
-        secrets = SecretPaths()
+        secrets = NO_SECRETS
         if where:
             from holdfast.reconcile import secret_paths  # noqa: PLC0415
 
