@@ -7,7 +7,7 @@ that declared it was read and does not have it, or is not there any more.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from holdfast.errors import HoldfastError
 from holdfast.manifests import file_discovery, loader
 from holdfast.manifests.project import Project
 from holdfast.model.address import Address
+from holdfast.model.record import dataclass
 from holdfast.model.verdict import Status
 from holdfast.reconcile.clock import SystemClock
 from holdfast.reconcile.resolved_resource import is_no_longer_declared

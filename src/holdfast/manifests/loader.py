@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import ModuleType
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, TypeVar
 
@@ -18,6 +18,7 @@ from holdfast.manifests.project import ConnectionSpec, Project
 from holdfast.manifests.resources import GROUP, VERSION, VERSION_EXAMPLE, Surroundings
 from holdfast.model.address import Address
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.model.resource import Declaration
 from holdfast.policy import dependency_graph, source_location
 from holdfast.policy.dependency_graph import Graph

@@ -40,7 +40,8 @@ class Graph:
 
     def dependencies(self, address: Address) -> tuple[Address, ...]:
         """Return what a resource needs directly, in order; it may include what only the store knows."""
-        return tuple(sorted({edge.target for edge in self.edges.get(address, ())}, key=str))
+        edges = self.edges.get(address)
+        return tuple(sorted({edge.target for edge in edges}, key=str)) if edges else ()
 
     def needed_by(self, addresses: Iterable[Address]) -> set[Address]:
         """Return the addresses and everything they need, near and far: what `--target` must bring along."""

@@ -115,6 +115,8 @@ class Settings:
     @property
     def ignored_paths(self) -> tuple[str, ...]:
         """The patterns of paths that are neither compared nor written."""
+        if not self.on_drift_paths:
+            return ()
         return tuple(path for path, policy in self.on_drift_paths.items() if policy is PathPolicy.IGNORE)
 
 

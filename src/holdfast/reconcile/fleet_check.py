@@ -7,11 +7,12 @@ soon as it is final. The result of a write that mass drift or a budget may hold 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from holdfast.compare import verdict_rules
 from holdfast.model.address import Address
+from holdfast.model.record import dataclass
 from holdfast.model.verdict import Status, Verdict
 from holdfast.policy.decide import CORRECTED
 from holdfast.reconcile import attribution, evaluate
@@ -116,19 +117,20 @@ class FleetCheck:
 
     async def _settled(self, checks: list[CheckResult]) -> list[CheckResult]:
         """Return the results that are final, recorded; keep the others for `limited`."""
+        final: list[CheckResult] = []
         for checked in checks:
             self.preparer.note(checked)
             if self.progress is not None:
                 self.progress(checked)
-            if checked.verdict.status in CORRECTED or checked.verdict.status is Status.MISSING:
-                self.moved[checked.address] = checked.verdict
-        self.deferred += [checked for checked in checks if self.checker.needs_limit(checked)]
-        final = [checked for checked in checks if not self.checker.needs_limit(checked)]
-        if not self.record:
+            verdict = checked.evaluation.verdict
+            if verdict.status in CORRECTED or verdict.status is Status.MISSING:
+                self.moved[checked.address] = verdict
+            (self.deferred if self.checker.needs_limit(checked) else final).append(checked)
+        if not self.record or not final:
             return final
         if self._sizes is None and any(checked.decision.action.is_write for checked in final):
             self._sizes = await self.checker.count_resources()
-        return await self.checker.record_some(final, lambda _checked: True)
+        return await self.checker.record(final)  # at most a batch
 
     def foreseen(self, wanted: Iterable[Address]) -> dict[Address, Verdict]:
         """Return the verdicts of this run as far as mass drift is judged by them: in sync is as good as pending."""

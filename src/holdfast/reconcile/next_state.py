@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from holdfast.model.decision import Action, Decision
 from holdfast.model.read_result import Found, ReadFailure
+from holdfast.model.record import dataclass
 from holdfast.model.verdict import LASTING, Status
 from holdfast.policy import resync_schedule
 from holdfast.policy.decide import ReconcileMode
@@ -80,20 +81,27 @@ class Memory:
 
     def after_glance(self, evaluation: Evaluation) -> ResourceState:
         """Return the state after a look that found nothing new: only its times and tags move."""
-        reading = evaluation.observation.reading
-        assert isinstance(reading, Unchanged)
-        return replace(
+        reading, item, now, before = (
+            evaluation.observation.reading,
+            evaluation.resource,
+            evaluation.at,
             evaluation.before,
-            schedule=replace(
-                evaluation.before.schedule,
-                checked_at=evaluation.at,
-                good_at=evaluation.at,
-                due_at=self.next_due(evaluation.resource, evaluation.at),
-                failures=0,
-                handled=evaluation.before.schedule.requested,
-            ),
-            observed=replace(evaluation.before.observed, etag=reading.etag, raw_digest=reading.raw_digest),
         )
+        assert isinstance(reading, Unchanged)
+        times, observed = before.schedule, before.observed
+        if reading.etag != observed.etag or reading.raw_digest != observed.raw_digest:
+            observed = replace(observed, etag=reading.etag, raw_digest=reading.raw_digest)
+        schedule = ScheduleState(
+            now,
+            now,
+            times.resync_seconds,
+            self.next_due(item, now),
+            0,
+            times.terminal,
+            times.requested,
+            handled=times.requested,
+        )
+        return ResourceState(before.address, before.declared, before.applied, observed, schedule)
 
     def _schedule(self, evaluation: Evaluation, before: ScheduleState, terminal: str | None) -> ScheduleState:
         """Return the times after a check; a resource that could not be read is tried again sooner."""

@@ -48,23 +48,29 @@ class Observer:
 
         Each connection has workers of its own, so that one that hangs takes none away from the others.
         """
-        out: list[ReadResult | Unchanged] = [ReadFailure(ReadError.OTHER, "not read")] * len(batch)
         if len(batch) == 1:
             return [await self._reading(batch[0], listed, is_known=is_known[0])]
+        readings: list[ReadResult | Unchanged] = [ReadFailure(ReadError.OTHER, "not read")] * len(batch)
         queues: dict[str, list[int]] = {}
         for place, item in enumerate(batch):
-            queues.setdefault(item.declaration.address.connection, []).append(place)
+            unchanged = _listed_unchanged(item, listed) if is_known[place] else None
+            if unchanged is not None:
+                readings[place] = unchanged
+            else:
+                queues.setdefault(item.declaration.address.connection, []).append(place)
+        if not queues:
+            return readings
 
         async def work(places: Iterator[int]) -> None:
             for place in places:
-                out[place] = await self._reading(batch[place], listed, is_known=is_known[place])
+                readings[place] = await self._reading(batch[place], listed, is_known=is_known[place])
 
         async with asyncio.TaskGroup() as group:
             for connection, queue in queues.items():
                 places = iter(queue)
                 for number in range(min(WORKERS, len(queue))):
                     group.create_task(work(places), name=f"read {connection} {number}")
-        return out
+        return readings
 
     async def lists(self, prepared: Sequence[ResolvedResource], *, fresh: bool) -> Lists:
         """Read whole kinds with one call where many of them are asked for and the provider can."""
@@ -124,8 +130,8 @@ class Observer:
             # Not in the list, or in it twice: gone, or the list was wrong. Only an answer about the thing counts.
             return await self.read(item, None)
         if isinstance(entry, Unchanged):
-            is_same = is_known and entry.raw_digest == state.observed.raw_digest  # two declarations may name one id
-            return entry if is_same else await self.read(item, None)
+            same = _listed_unchanged(item, listed) if is_known else None
+            return same if same is not None else await self.read(item, None)
         return await self.parsed(item, entry)
 
     async def parsed(self, item: ResolvedResource, entry: Listed) -> ReadResult | Unchanged:
@@ -186,6 +192,18 @@ class Observer:
         if reading.trouble is not ReadError.THROTTLED:
             await self.clock.sleep(self.patience.delay(attempt, reading.retry_after_seconds, self.random01))
         return True
+
+
+def _listed_unchanged(item: ResolvedResource, listed: Lists) -> Unchanged | None:
+    """Return the reading of a resource that a list shows as it was; None if more must be asked."""
+    address, state = item.declaration.address, item.state
+    listing = listed.get((address.connection, address.kind))
+    if not isinstance(listing, Listing) or state is None or state.observed.provider_id is None:
+        return None
+    entry = listing.get(state.observed.provider_id)
+    if not isinstance(entry, Unchanged) or entry.raw_digest != state.observed.raw_digest:
+        return None  # two declarations may name one id
+    return entry
 
 
 def hidden(reading: ReadFailure, known: KnownSecrets) -> ReadFailure:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from holdfast.compare import paths, quick_scan
@@ -17,6 +17,7 @@ from holdfast.model.address import Address
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
 from holdfast.model.path import Path
+from holdfast.model.record import dataclass
 from holdfast.model.resource import Declaration, Import, ManagementPolicy, Origin
 from holdfast.policy import dependency_graph, references, settings, source_location, strategies
 from holdfast.policy.dependency_graph import Graph
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from holdfast.reconcile.check import CheckResult
 
 BATCH: Final = 500  # read from the store at a time
+NO_SECRETS: Final = SecretPaths()
 
 
 @runtime_checkable
@@ -57,6 +59,9 @@ class IndexedDeclarations(Protocol):
 
     def connections(self) -> set[str]:
         """Return the connections that declarations use."""
+
+    def many(self, addresses: Sequence[Address]) -> Mapping[Address, Declaration]:
+        """Return the declarations of some addresses, read together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +79,14 @@ class ResourceSet:
         if isinstance(self.declarations, IndexedDeclarations):
             return self.declarations.connections()
         return {address.connection for address in self.declarations}
+
+    def many(self, addresses: Sequence[Address]) -> Mapping[Address, Declaration]:
+        """Return the declarations of at least some addresses, read together where they are in an index."""
+        return (
+            self.declarations.many(addresses)
+            if isinstance(self.declarations, IndexedDeclarations)
+            else self.declarations
+        )
 
     def with_secrets(self) -> Iterable[Declaration]:
         """Iterate over the declarations that may refer to secrets."""
@@ -122,8 +135,9 @@ class ResourceResolver:
         for start in range(0, len(wanted), BATCH):
             batch = wanted[start : start + BATCH]
             sources = await self._sources(batch, ahead=ahead)
+            declared = self.fleet.many(batch)
             for address in batch:
-                resource = await self._one(self.fleet.declarations[address], sources)
+                resource = await self._one(declared[address], sources)
                 (ready if isinstance(resource, ResolvedResource) else waiting).append(resource)  # type: ignore[arg-type]
         return ready, waiting
 
@@ -145,7 +159,7 @@ class ResourceResolver:
     async def _sources(self, wanted: Sequence[Address], *, ahead: bool) -> Sources:
         """Gather what is known of everything that some declarations refer to, near and far."""
         graph = self.fleet.graph
-        if not graph.bindings and not any(map(graph.dependencies, wanted)):
+        if not graph.edges or (not graph.bindings and not any(map(graph.dependencies, wanted))):
             return Sources(dict(await self.store.states(wanted)), {}, {}, ahead)
         reached = graph.needed_by(wanted)
         needed = {target for address in reached for target in graph.dependencies(address)}
@@ -198,7 +212,7 @@ class ResourceResolver:
 
     def note(self, checked: CheckResult) -> None:
         """Remember a check of this run, for what takes live values from that resource."""
-        if checked.address in self._watched:
+        if self._watched and checked.address in self._watched:
             self._looked[checked.address] = checked
 
     async def _declare(self, sources: Sources, reached: Iterable[Address]) -> None:
@@ -243,8 +257,9 @@ class ResourceResolver:
         address = declaration.address
         resolution: Resolution | None = None
         desired: Json = dict(declaration.desired)
-        if quick_scan.may_mention(desired, references.MARK, SECRET_REF):
-            resolution = self._resolved(declaration, sources)
+        written = quick_scan.write(desired)
+        if quick_scan.mentions(written, references.MARK, SECRET_REF):
+            resolution, written = self._resolved(declaration, sources), None
             if resolution.pending:
                 first = resolution.pending[0]
                 return Blocked(declaration, f"${{{first.text}}} at {paths.format_path(first.pointer)}: {first.reason}")
@@ -262,19 +277,16 @@ class ResourceResolver:
                 return found
             state = found
         if kind.complete is not None:
-            desired = _completed(declaration, kind, desired, state)
+            desired, written = _completed(declaration, kind, desired, state), None
         chosen, options = self._settings_for(declaration)
-        if state is not None and state.declared.options == options:
-            state = replace(
-                state, declared=replace(state.declared, options=options)
-            )  # one object for all of a large fleet, not one each
         rules = self._rules_for(declaration, kind, desired, chosen.ignored_paths)
         if rules.has_secrets:
-            desired = guarded(desired, rules.stacked.tree(desired, ABSENT))
-        clear, redacted, where = desired, desired, list[Path]()
-        if not quick_scan.is_plain(desired):
+            desired, written = guarded(desired, rules.stacked.tree(desired, ABSENT)), None
+        clear, redacted = desired, desired
+        where: Sequence[Path] = ()
+        if written is None and not quick_scan.is_plain(desired):
             clear, redacted, where = split(desired, self.fingerprint)
-        secrets = SecretPaths()
+        secrets = NO_SECRETS
         if where:
             from holdfast.reconcile import secret_paths  # noqa: PLC0415
 

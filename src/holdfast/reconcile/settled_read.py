@@ -7,7 +7,6 @@ is not: it did not take, and is told, however the read looks afterwards.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from holdfast.compare import diff, known_differences, paths
 from holdfast.compare.known_differences import Capture
@@ -17,6 +16,7 @@ from holdfast.model.decision import Action
 from holdfast.model.finding import ChangedBy, Finding
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found
+from holdfast.model.record import dataclass
 from holdfast.model.verdict import SuppressionReason
 from holdfast.policy.decide import ReconcileMode
 from holdfast.reconcile import serialize

@@ -12,7 +12,7 @@ import os
 import secrets
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -29,6 +29,7 @@ from holdfast.manifests import file_discovery, loader
 from holdfast.manifests.loader import Manifests
 from holdfast.manifests.project import Project
 from holdfast.model.address import Address
+from holdfast.model.record import dataclass
 from holdfast.policy.dependency_graph import Graph
 from holdfast.store import fingerprint_key
 from holdfast.store.manifest_index import ManifestSet

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -15,6 +14,7 @@ from holdfast.errors import Location, UnhashableError
 from holdfast.manifests.secrets import SECRET_REF
 from holdfast.model.address import Address
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.model.resource import Declaration, Import, ManagementPolicy
 from holdfast.policy import dependency_graph, references, source_location
 from holdfast.policy.references import Reference

@@ -214,8 +214,10 @@ def show_check(report: RunReport, *, everything: bool = False) -> None:
     for checked in _by_address(report.checked):
         if everything or has_verdict_to_show(checked):
             show_verdict(checked, everything=everything)
-    show_waiting(report.waiting)
-    show_groups(report, everything=everything)
+    if report.waiting:
+        show_waiting(report.waiting)
+    if report.groups:
+        show_groups(report, everything=everything)
     console.line(check_line(report), bold=True)
     _show_coverage(report)
 
@@ -252,11 +254,14 @@ def counted_line(count: Counter[Status]) -> str:
 
 
 def _show_coverage(report: RunReport) -> None:
-    show_undeclared(report.undeclared)
-    for said in (suppressed_line(report), joined_line(report)):
-        if said is not None:
-            console.line(said, fg="cyan")
-    statuses = report.tally.statuses
+    if report.undeclared:
+        show_undeclared(report.undeclared)
+    tally = report.tally
+    if tally.suppressed or tally.joined:
+        for said in (suppressed_line(report), joined_line(report)):
+            if said is not None:
+                console.line(said, fg="cyan")
+    statuses = tally.statuses
     unread = statuses[Status.UNKNOWN]
     total = statuses.total() + len(report.waiting) + len(report.not_reached)
     missed = unread + sum(one.is_error for one in report.waiting) + len(report.not_reached)
@@ -461,15 +466,19 @@ def summary(report: RunReport) -> dict[str, Json]:
 def statuses(report: RunReport) -> list[Status]:
     """Return the verdicts that a run has; what waits for an apply is pending, what was not reached unknown."""
     waiting = [Status.UNKNOWN if one.is_error else Status.PENDING for one in report.waiting]
-    waiting += [Status.PENDING] * _acting_rollouts(report)
+    if report.groups:
+        waiting += [Status.PENDING] * _acting_rollouts(report)
     return [*report.tally.statuses, *waiting, *([Status.UNKNOWN] if report.not_reached else [])]
 
 
 def is_blocked(report: RunReport) -> bool:
     """Tell whether something is held back or refused, or a rollout has stopped."""
     decided = report.tally.decisions
-    return bool(decided[Action.BLOCK] or decided[Action.HOLD]) or has_stuck_rollout(report)
+    is_held = bool(decided[Action.BLOCK] or decided[Action.HOLD])
+    return is_held or (bool(report.groups) and has_stuck_rollout(report))
 
 
-def _by_address(checks: Sequence[CheckResult]) -> list[CheckResult]:
+def _by_address(checks: Sequence[CheckResult]) -> Sequence[CheckResult]:
+    if len(checks) < 2:
+        return checks
     return sorted(checks, key=lambda checked: str(checked.prepared.declaration.address))

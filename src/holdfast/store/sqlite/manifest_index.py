@@ -9,7 +9,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib import resources
 from pathlib import Path
 from typing import Any, Final, Self
 from urllib.parse import quote
@@ -28,7 +27,7 @@ KEPT_SECONDS: Final = 86400.0  # for which a replaced row serves runs that began
 KEPT_SETS: Final = 8
 _COPIED: Final = ("manifest", "manifest_entry", "manifest_set", "manifest_binding")
 
-_TEXT: Final = (resources.files(__package__) / "sql/manifest_index.sql").read_text(encoding="utf-8")
+_TEXT: Final = Path(__file__).with_name("sql").joinpath("manifest_index.sql").read_text(encoding="utf-8")
 _SIZED: Final = {size: parse(_TEXT, size) for size in SIZES}
 _SQL: Final = _SIZED[MANY]
 _PAGES: Final[dict[Flag | None, str]] = {None: "page", "links": "page_links", "secrets": "page_secrets"}
