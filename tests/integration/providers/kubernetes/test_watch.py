@@ -27,18 +27,29 @@ def watch(project: Project) -> Iterator[None]:
         yield
 
 
-def edit_and_wait(project: Project, color: str) -> None:
-    """Edit a ConfigMap, and wait until the edit is reverted, long before the period ends."""
+def shop(project: Project) -> None:
+    """Apply a ConfigMap with some fields; each is edited once, because a field that is edited again is contended."""
+    project.write(objects.config_map(project.namespace, **dict.fromkeys("abc", "as declared")))
+    project.apply()
+
+
+def edit_and_wait(project: Project, key: str) -> None:
+    """Edit a field, and wait until the edit is reverted, long before the period ends."""
     path = project.path("configmaps", "settings")
-    project.server.merge(path, {"data": {"color": color}}, "kubectl-edit")
+    project.server.merge(path, {"data": {key: "edited"}}, "kubectl-edit")
     watching.until(
-        lambda: project.server("GET", path)["data"]["color"] == "blue", project.folder, f"the edit {color} is reverted"
+        lambda: project.server("GET", path)["data"][key] == "as declared", project.folder, f"/data/{key} is reverted"
     )
+
+
+def restart(project: Project) -> None:
+    project.server.stop("kube-apiserver")
+    project.server.start_api()
 
 
 def position(project: Project) -> str | None:
     async def read() -> str | None:
-        store = SqliteStore.open(project.folder / STORE)
+        store = await SqliteStore.open(project.folder / STORE)
         record = await store.record(POSITIONS, "cluster/ConfigMap")
         await store.close()
         return None if record is None else record.data["position"]
@@ -47,52 +58,58 @@ def position(project: Project) -> str | None:
 
 
 def test_edits_are_found_within_seconds_and_a_restart_continues(project: Project):
-    project.write(objects.config_map(project.namespace))
-    project.apply()
+    shop(project)
     with watch(project):
-        for color in ("red", "green"):
-            edit_and_wait(project, color)
+        for key in "ab":
+            edit_and_wait(project, key)
     stored = position(project)
     assert stored is not None
     with watch(project):
-        edit_and_wait(project, "yellow")
+        edit_and_wait(project, "c")
     assert position(project) != stored
 
 
 def test_a_restarted_server_is_watched_again(project: Project):
-    project.write(objects.config_map(project.namespace))
-    project.apply()
+    shop(project)
     with watch(project):
-        edit_and_wait(project, "red")
-        project.server.stop("kube-apiserver")
-        project.server.start_api()
-        for color in ("green", "yellow"):
-            edit_and_wait(project, color)
+        edit_and_wait(project, "a")
+        restart(project)
+        for key in "bc":
+            edit_and_wait(project, key)
     assert "missing" not in watching.said(project.folder)
 
 
-def test_a_stored_position_that_the_server_no_longer_knows_is_replaced(project: Project):
-    project.write(objects.config_map(project.namespace))
-    project.apply()
+def test_a_position_that_the_server_no_longer_knows_is_replaced(project: Project):
+    """The server forgets positions with the history of etcd, and with its own cache when it restarts."""
+    shop(project)
+    collection = project.path("configmaps", "x").rpartition("/")[0]
+    made = project.server("POST", collection, objects.config_map(project.namespace, "last"))
+    compact(project, made["metadata"]["resourceVersion"])
+    restart(project)
+
+    async def expired(reader: Any) -> None:
+        (event,) = await collect(reader, "1", lambda event: isinstance(event, Interrupted))
+        assert event.is_position_lost
+
+    reading(project, expired)
 
     async def store_position() -> None:
-        store = SqliteStore.open(project.folder / STORE)
+        store = await SqliteStore.open(project.folder / STORE)
         record = VersionedRecord(POSITIONS, "cluster/ConfigMap", {"position": "1"})
         await store.commit(Transaction(records=RecordChanges(put=[record])))
         await store.close()
 
     asyncio.run(store_position())
     with watch(project):
-        for color in ("red", "green"):
-            edit_and_wait(project, color)
+        for key in "ab":
+            edit_and_wait(project, key)
     stored = position(project)
     assert stored is not None
     assert int(stored) > 1
 
 
 def test_a_watch_without_permission_is_named_and_polled(project: Project):
-    project.write(objects.config_map(project.namespace))
-    project.apply()
+    shop(project)
     project.connect(kubeconfig=str(project.server.kubeconfig_of("reader-token")))
     with watch(project):
         watching.until(
@@ -140,18 +157,6 @@ def test_signals_carry_the_versions_of_reads_and_a_later_watch_continues(project
         again = await collect(reader, begun.position, lambda event: event == ChangeSignal(ident, None))
         mine = [event.version for event in again if isinstance(event, ChangeSignal) and event.id == ident]
         assert mine == [events[-1].version, edited, None]
-
-    reading(project, work)
-
-
-def test_a_compacted_position_is_lost(project: Project):
-    collection = project.path("configmaps", "x").rpartition("/")[0]
-    made = project.server("POST", collection, objects.config_map(project.namespace, "last"))
-    compact(project, made["metadata"]["resourceVersion"])
-
-    async def work(reader: Any) -> None:
-        (event,) = await collect(reader, "1", lambda event: isinstance(event, Interrupted))
-        assert event.is_position_lost
 
     reading(project, work)
 
