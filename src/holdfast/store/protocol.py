@@ -73,6 +73,9 @@ class StateStore(TransactionStore, Protocol):
     async def states(self, addresses: Sequence[Address]) -> dict[Address, ResourceState]:
         """Return the states of many resources, in as few queries as possible."""
 
+    async def states_with_ids(self, connection: str, kind: str, ids: Sequence[str]) -> list[ResourceState]:
+        """Return the states of the resources of a kind that have one of these provider ids."""
+
     def all_states(self, *, connection: str | None = None, kind: str | None = None) -> AsyncIterator[ResourceState]:
         """Iterate over all states in address order, in batches."""
 

@@ -201,6 +201,17 @@ async def test_settled_are_those_at_rest_that_are_listed_with_the_digest_they_ha
     assert await store.find_unchanged("prod", "Network", []) == []
 
 
+@on_every_store
+async def test_states_are_found_by_the_ids_of_the_provider_within_a_kind(store: Store):
+    await store.commit(Transaction(states=[at_rest(A), at_rest(B), at_rest(C), at_rest(D)]))
+    found = await store.states_with_ids("prod", "Network", ["a", "a", "b", "unheard of"])
+    assert sorted((state.address for state in found), key=str) == [A, B]
+    assert await store.states_with_ids("prod", "Network", []) == []
+    assert await store.states_with_ids("prod", "Nothing", ["a"]) == []
+    many = [f"x{number}" for number in range(1000)]
+    assert [state.address for state in await store.states_with_ids("prod", "Network", [*many, "b"])] == [B]
+
+
 @pytest.mark.parametrize(
     "unrest",
     [

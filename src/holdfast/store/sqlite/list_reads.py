@@ -11,7 +11,7 @@ from holdfast.store import blobs
 from holdfast.store.sqlite import rows
 from holdfast.store.sqlite.address_ids import AddressIds, address_of, text_of
 from holdfast.store.sqlite.statements import SQL, in_lists, sized
-from holdfast.store.state import UnchangedResource
+from holdfast.store.state import ResourceState, UnchangedResource
 
 
 def find_unchanged(
@@ -25,6 +25,18 @@ def find_unchanged(
         for chunk in in_lists(list(digests))
         for local, provider_id, digest, resync_seconds in database.execute(sized("unchanged", chunk), (family, *chunk))
         if digest == digests[provider_id]
+    ]
+
+
+def states_with_ids(
+    database: sqlite3.Connection, connection: str, kind: str, ids: Sequence[str]
+) -> list[ResourceState]:
+    """Return the states of the resources of a kind that have one of these provider ids."""
+    return [
+        rows.state_of(row)
+        for (family,) in database.execute(SQL["find_family"], (connection, kind)).fetchall()
+        for chunk in in_lists(list(dict.fromkeys(ids)))
+        for row in database.execute(sized("states_with_ids", chunk), (family, *chunk))
     ]
 
 

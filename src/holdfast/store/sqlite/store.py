@@ -218,6 +218,10 @@ class SqliteStore:
 
         return await self._run(read)
 
+    async def states_with_ids(self, connection: str, kind: str, ids: Sequence[str]) -> list[ResourceState]:
+        """Return the states of the resources of a kind that have one of these provider ids."""
+        return await self._run(partial(list_reads.states_with_ids, self._connection, connection, kind, ids))
+
     async def all_states(
         self, *, connection: str | None = None, kind: str | None = None
     ) -> AsyncIterator[ResourceState]:

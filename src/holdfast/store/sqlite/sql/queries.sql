@@ -124,6 +124,10 @@ DELETE FROM revision WHERE resource = ?
 -- Many resources by id.
 SELECT * FROM state WHERE id IN (?*)
 
+-- name: states_with_ids
+-- The resources of a family among these ids of the provider.
+SELECT * FROM state WHERE family = ? AND id IN (SELECT id FROM detail WHERE provider_id IN (?*))
+
 -- name: states_page
 -- The next resources of a family, in order.
 SELECT * FROM state WHERE family = ? AND local > ? ORDER BY local LIMIT ?
