@@ -66,7 +66,7 @@ class BudgetRule:
     each: Each = Each.FLEET
 
     def covers(self, address: Address, action: Action, reason: str) -> bool:
-        """Tell whether such a write is paid for by this rule; the reason is a motive or the code of a decision."""
+        """Return True if the rule is charged for such a write. `reason` is a write reason or the code of a decision."""
         if not action.is_write or write_reasons.of_code(reason) not in self.reasons:
             return False
         return (self.actions is None or action in self.actions) and self._holds(address.connection, address.kind)
@@ -127,7 +127,7 @@ def _reasons_text(reasons: frozenset[WriteReason]) -> str:
 def charges(
     rules: Iterable[BudgetRule], address: Address, action: Action, reason: str, sizes: Sizes, now: float
 ) -> list[BudgetCharge]:
-    """Return what a write charges, in the order of the rules; two rules for one bucket leave the stricter."""
+    """Return the charges of a write in the order of the rules. If two rules share a bucket, the stricter one counts."""
     out: dict[str, BudgetCharge] = {}
     for rule in rules:
         if rule.covers(address, action, reason):
@@ -180,9 +180,10 @@ def buckets(
 def allot(
     candidates: Iterable[Candidate], rules: Sequence[BudgetRule], spent: Mapping[str, int], sizes: Sizes, now: float
 ) -> Allotment:
-    """Say which of a batch fit, given what each bucket has spent; first come, first served.
+    """Return the candidates of a batch that fit into the budgets, first come, first served.
 
-    One that does not fit takes nothing, so a later one that asks less may still fit. For showing: the store decides.
+    `spent` has the charges so far by bucket. A candidate that does not fit charges nothing, so that a later and smaller
+    one may still fit. The result is for display: the store decides.
     """
     taken = dict(spent)
     granted: list[Candidate] = []

@@ -38,7 +38,7 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is known beside the finding."""
+    """The facts known about a path in addition to its finding."""
 
     corrections: Sequence[Correction] = ()  # of this resource, in any order
     rules_changed: bool = False  # the rules of comparison are others than those the baseline was captured under
@@ -97,7 +97,7 @@ def _not_applied(finding: Finding, _: Evidence) -> Explained | None:
 
 
 def _upgrade(finding: Finding, evidence: Evidence) -> Explained | None:
-    """Blame a change of the rules where what they call a difference is none to a person, or where nobody looked."""
+    """Blame changed rules if the values are equal to a person, or if the path was not compared before."""
     if not evidence.rules_changed or finding.changed_by is ChangedBy.BOTH:
         return None
     if finding.changed_by is ChangedBy.LIVE and _same(finding.baseline, finding.observed):
@@ -179,7 +179,7 @@ class Onset:
     before: float
 
     def text(self, now: float, zone: dt.tzinfo = dt.UTC) -> str:
-        """Say it for people: `between 14:02 and 14:12 (10 min apart), 3 h ago`."""
+        """Return the interval as text: `between 14:02 and 14:12 (10 min apart), 3 h ago`."""
         ago = _ago(now - self.before)
         if self.after is None:
             return f"before {_time(self.before, now, zone)}, when it was first looked at, {ago}"
@@ -213,7 +213,7 @@ def _ago(seconds: float) -> str:
 
 
 def _rough(seconds: float) -> str:
-    """Return a length of time in its largest whole unit; nobody needs the minutes of a week."""
+    """Return a duration in its largest whole unit, because the minutes of a week do not matter."""
     for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
         if seconds >= size:
             return f"{int(seconds // size)} {unit}"

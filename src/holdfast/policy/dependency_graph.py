@@ -32,14 +32,14 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """What needs what, and what each reference means."""
+    """The dependencies of resources, and the meaning of each reference."""
 
     addresses: Sequence[Address] = ()
     edges: Mapping[Address, tuple[Edge, ...]] = field(default_factory=dict)  # by the one that needs
     bindings: Mapping[Address, Mapping[str, Field]] = field(default_factory=dict)
 
     def dependencies(self, address: Address) -> tuple[Address, ...]:
-        """Return what a resource needs directly, in order; it may include what only the store knows."""
+        """Return the direct dependencies of a resource in order, including resources that only the store knows."""
         return tuple(sorted({edge.target for edge in self.edges.get(address, ())}, key=str))
 
     def needed_by(self, addresses: Iterable[Address]) -> set[Address]:
@@ -66,7 +66,7 @@ class Graph:
         return seen
 
     def dependents(self) -> dict[Address, tuple[Address, ...]]:
-        """Return for each resource the ones that need it directly: whom to look at again when it gets a new id."""
+        """Return the direct dependents of each resource: they are checked again when it gets a new id."""
         out: dict[Address, set[Address]] = {}
         for address, edges in self.edges.items():
             for edge in edges:
@@ -190,7 +190,7 @@ def groups(graph: Graph, wanted: Collection[Address] | None = None) -> list[Grou
 
 
 def deletion_layers(graph: Graph) -> list[list[Address]]:
-    """Return the order of deleting: whoever needs goes before what it needs."""
+    """Return the order of deletion: a resource is deleted before its dependencies."""
     return layers(graph)[::-1]
 
 
@@ -238,7 +238,7 @@ def cycles(graph: Graph) -> list[tuple[Edge, ...]]:
 
 
 def _trim(remaining: dict[Address, list[Edge]]) -> None:
-    """Drop, again and again, whoever needs nothing that remains; what is left leads into a cycle."""
+    """Remove resources without remaining dependencies until none is found. The rest leads into a cycle."""
     dependents: dict[Address, set[Address]] = {}
     open_edges: dict[Address, int] = {}
     for address, edges in remaining.items():

@@ -33,7 +33,7 @@ from holdfast.schema import did_you_mean
 MARK: Final = "${"
 _TOKEN = re.compile(r"\$\$\{|\$\{([^{}]*)\}|\$\{")
 _STEP = re.compile(r"\.([^.\[\]]+)|\[([^\]]*)\]")
-_MOST_GUESSES = 50  # more errors than that are not shown, so nobody would read the guess
+_MOST_GUESSES = 50  # more errors than that are not shown, so their guesses are not needed
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """What a reference means: a field of a resource; an empty path with `is_id` is the provider's id."""
+    """The target of a reference: a field of a resource. An empty path with `is_id` is the provider's id."""
 
     address: Address
     path: Path
@@ -165,7 +165,7 @@ class Names:
         raise InputError(f"{name} may be any of {len(near)} resources; write {_listed(near)}")
 
     def field(self, text: str, referrer: Address) -> Field:
-        """Return what the text between braces means to the referrer; raise InputError that says what is wrong."""
+        """Return the target of the text between braces for the referrer. Raise InputError with the mistake."""
         name, hash_, pointer = text.partition("#")
         if hash_:
             return Field(self.address(name, referrer), paths.parse_path(pointer))
@@ -207,7 +207,7 @@ def _names(address: Address) -> set[str]:
 
 
 def _is_near(address: Address, name: str, referrer: Address) -> bool:
-    """Tell whether a short name reaches an address: it names the namespace, or shares it, or there is none."""
+    """Return True if a short name reaches an address: it names the namespace, or shares it, or there is none."""
     if address.namespace is None or address.namespace == referrer.namespace:
         return True
     return f"/{name}".endswith(f"/{address.namespace}/{address.name}")
@@ -238,9 +238,9 @@ def _bracket(body: str) -> Path:
 
 
 def resolve(desired: Json, bindings: Mapping[str, Field], lookup: Lookup) -> Resolution:
-    """Fill in the references of a wanted document; `bindings` tell what each text between braces means.
+    """Return a desired document with its references filled in. `bindings` maps the text between braces to its target.
 
-    The document is not changed; parts without references are shared with the result.
+    The document is not changed. Parts without references are shared with the result.
     """
     pending: list[Pending] = []
     held: list[Pending] = []

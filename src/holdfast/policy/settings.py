@@ -38,7 +38,7 @@ class JitterShape(StrEnum):
 
 
 class PathPolicy(StrEnum):
-    """What to do about drift at a path; all but the last also decide what `onDrift` may say."""
+    """The policy for drift at a path. All but the last are also values of `onDrift`."""
 
     CORRECT = "correct"
     REPORT = "report"
@@ -47,7 +47,7 @@ class PathPolicy(StrEnum):
 
 
 class OnFailedVerify(StrEnum):
-    """What to do when a correction did not take everywhere."""
+    """The policy for a correction that had no effect at some paths."""
 
     REPORT = "report"
     UNDO = "undo"  # revert what was there before
@@ -57,7 +57,7 @@ class Assess(StrEnum):
     """Which writes of ours are assessed afterwards: whether they held, and whether they helped."""
 
     OFF = "off"
-    CORRECTIONS = "corrections"  # what puts the world back
+    CORRECTIONS = "corrections"  # writes that revert live state
     WRITES = "writes"  # what follows an edit of the declaration, too
 
 
@@ -109,7 +109,7 @@ class Settings:
 
     @property
     def is_resync_set(self) -> bool:
-        """Whether anybody says how often to check; an explicit 0 means that nobody is to."""
+        """True if a layer other than the built-in ones sets the resync period. An explicit 0 turns checks off."""
         return not self.provenance.get("resync_period", Level.BUILT_IN).startswith(Level.BUILT_IN)
 
     @property
@@ -119,7 +119,7 @@ class Settings:
 
 
 class Level(StrEnum):
-    """Who may set a setting, the nearest to the resource first."""
+    """The levels that may set a setting, the nearest to the resource first."""
 
     RESOURCE = "resource"
     STRATEGY_KIND = "strategy, kind override"
@@ -332,7 +332,7 @@ OPTIONS: Final = fields.plain({setting.spelling: setting.type for setting in REG
 BUILT_IN: Final[Layer] = {setting.name: Given(setting.value_in(Settings()), Level.BUILT_IN) for setting in REGISTRY}
 
 
-WATCHING: Final[Layer] = {  # what a watch goes by where nobody says otherwise
+WATCHING: Final[Layer] = {  # the built-in values of a watch
     "resync_period": Given(WATCH_PERIOD_SECONDS, Level.BUILT_IN, "watch"),
 }
 
@@ -356,7 +356,7 @@ def written_layer(values: Mapping[str, Any], at: Place, level: Level, owner: str
 
 
 def of_resource(declaration: Declaration) -> Layer:
-    """Return what the resource says itself, in its managedOptions."""
+    """Return the settings that the resource gives itself, in its managedOptions."""
     if not declaration.options:
         return {}
 
@@ -367,7 +367,7 @@ def of_resource(declaration: Declaration) -> Layer:
 
 
 def of_environment(environ: Mapping[str, str]) -> Layer:
-    """Return what the environment says; an empty variable says nothing."""
+    """Return the settings of environment variables. An empty variable counts as unset."""
     found = {setting.name: text for setting in REGISTRY if (text := environ.get(setting.variable))}
     return _of_text(found, Level.ENVIRONMENT, lambda setting: setting.variable) if found else {}
 
@@ -381,7 +381,7 @@ class Scoped:
 
 
 def of_provider_variables(environ: Mapping[str, str]) -> list[Scoped]:
-    """Return what variables say that the users of single providers know, such as AZURE_SYNC_PERIOD."""
+    """Return the settings of variables that the users of single providers know, such as AZURE_SYNC_PERIOD."""
     out = []
     for setting in REGISTRY:
         for provider, variable in setting.provider_env.items():
@@ -396,7 +396,7 @@ def of_provider_variables(environ: Mapping[str, str]) -> list[Scoped]:
 
 
 def of_flags(flags: Mapping[str, str | None]) -> Layer:
-    """Return what the command line says; keys are names of settings, None was not given."""
+    """Return the settings of the command line by name. None means that the flag was not given."""
     given = {name: text for name, text in flags.items() if text}
     return _of_text(given, Level.FLAG, lambda setting: setting.option) if given else {}
 

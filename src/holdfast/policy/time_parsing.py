@@ -1,8 +1,8 @@
-"""Instants and the clock on the wall: from what a person writes to seconds since the epoch, and back.
+"""Instants and local times: from text as people write it to seconds since the epoch, and back.
 
-When the clocks go forward, a time that is skipped is the moment of the jump. When they go back, a time comes twice:
-something begins the first time and ends the last time. Time zones come in as objects; finding their data is for whoever
-reads the configuration.
+When the clocks go forward, a skipped time is the moment of the jump. When they go back, a time occurs twice: a begin is
+the first and an end the last of the two. Time zones come in as objects. The reader of the configuration finds their
+data.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ _A_YEAR: Final = 400 * 86_400.0  # what does not open in a year of weeks and cha
 
 
 class Mode(StrEnum):
-    """What a window does."""
+    """The effect of a window."""
 
     ALLOW = "allow"
     FREEZE = "freeze"
@@ -63,7 +63,7 @@ class Window:
 
     @property
     def is_once(self) -> bool:
-        """Whether it happens once, not every week."""
+        """True if the window occurs once, not every week."""
         return self.start is not None or self.end is not None
 
     def __str__(self) -> str:
@@ -96,7 +96,7 @@ class WindowHold:
 
 
 def closed_by(windows: Iterable[Window], now: float, reason: str = WriteReason.DRIFT) -> WindowHold | None:
-    """Return what keeps a write from being made now, or None; only windows for its reason count."""
+    """Return the window that holds a write now, or None. Only windows for the reason of the write count."""
     write_reason = write_reasons.of_code(reason)
     relevant = tuple(window for window in windows if write_reason in window.reasons)
     freezes, allows = _by_mode(relevant)

@@ -1,7 +1,7 @@
-"""What our own writes came to, by type and by path: needed or not, what did not take, what moved besides.
+"""Results of our writes by type and by path: needed or not, without effect, or with side effects.
 
-For two questions. Is the comparison good enough to rely on, so that a type can leave `shadow` or `put_only`? And which
-fields does a service not let anybody write, or move by itself? Pure: it sums up the events that were kept of writes.
+They answer two questions. Is the comparison good enough, so that a type can leave `shadow` or `put_only`? And which
+fields are read-only in a service, or changed by the service itself? Pure: it sums up the recorded events of writes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from holdfast.model.record import dataclass
 
 
 class Sign(StrEnum):
-    """What may be said of a path after a write."""
+    """The result of a write at one path."""
 
     INEFFECTIVE = "did not take"  # it was to be put right, and is as it was
     NOT_REMOVED = "not removed"  # it is declared no more, and the service keeps it
