@@ -19,7 +19,7 @@ from holdfast.cli import terminal_escape
 from holdfast.model.json import Json
 
 Style = Any  # what click.style takes
-# Stands for the escape character of our own styles until a line is printed; nobody outside can guess it.
+# Stands for the escape character of our own styles until a line is printed. Input cannot contain it by chance.
 _ESC: Final = f"\0{os.urandom(8).hex()}"
 _STYLE: Final = re.compile(f"{_ESC}\\[[0-9;]*m")
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -39,7 +39,7 @@ def option(*formats: str) -> Callable[[Function], Function]:
 
 
 def use_colour() -> bool:
-    """Tell whether to colour: a terminal that did not ask us not to (NO_COLOR), or FORCE_COLOR."""
+    """Return True if output is coloured: on a terminal without NO_COLOR, or with FORCE_COLOR."""
     if os.environ.get("NO_COLOR"):
         return False
     return bool(os.environ.get("FORCE_COLOR")) or sys.stdout.isatty()

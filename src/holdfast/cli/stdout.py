@@ -58,7 +58,7 @@ def _text(before: TextIO, outlet: Outlet) -> TextIO:
 
 
 def when_broken(stop: Callable[[], None]) -> None:
-    """Have a run stopped, after the writes in hand, once nobody can be told any more what it does."""
+    """Set the function that stops a run after its in-flight writes once standard output is broken."""
     if _standard is not None:
         _standard.when_broken = stop
 

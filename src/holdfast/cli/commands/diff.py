@@ -83,7 +83,7 @@ def _rules(files: tuple[str, ...], provider: str, kind: str, want: Json) -> prof
 
 
 def _shipped(provider: str, kind: str, want: Json) -> Sequence[Profile]:
-    """Return what ships for a kind: of a provider that knows its kinds, what it knows of this one."""
+    """Return the profiles that ship for a kind: those of the provider if it knows the kind, else the built-in ones."""
     if provider == azure.NAME and kind in (kinds := azure.Kinds()):
         known = kinds[kind]
         return known.profiles_in(known.version_of(want if isinstance(want, dict) else {}))

@@ -40,7 +40,7 @@ _LONGEST: Final = 100  # characters of a file name
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What came of one stranger: the file that was written, or why there is none."""
+    """The result for one undeclared resource: the file that was written, or the reason why there is none."""
 
     drafted: Drafted
     file: Path | None = None
@@ -50,7 +50,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What a user asked for."""
+    """The options that the user gave."""
 
     options: ProjectOptions
     connections: tuple[str, ...]

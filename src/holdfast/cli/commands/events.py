@@ -84,7 +84,7 @@ class Wanted:
 
 
 def correlation_of(event: AuditEvent) -> str | None:
-    """Return what ties an event to others: the remediation it is about, or the write."""
+    """Return the id that an event shares with others: that of its remediation or its write."""
     found = event.data.get("correlation_id") or event.data.get("operation")
     return found if isinstance(found, str) else None
 

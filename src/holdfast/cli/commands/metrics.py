@@ -96,7 +96,7 @@ async def _gathered(path: Path, templates: Sequence[Template], *, per_resource: 
 
 
 def writer(format_: str) -> Writer:
-    """Return what writes families down, before anything is read: without the library there is no point in reading."""
+    """Return the writer of families. It is loaded before the store is read, because the library may be missing."""
     try:
         from prometheus_client import exposition, registry
         from prometheus_client.openmetrics import exposition as openmetrics

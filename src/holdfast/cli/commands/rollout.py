@@ -60,7 +60,7 @@ def _chosen(project: Project, names: Sequence[str]) -> list[TemplateGroup]:
 @options.singly
 @console.option(*options.FORMATS)
 def status_command(names: tuple[str, ...], output_: str, **rest: Any) -> int:
-    """Say where rollouts are, what they wait for, and what is found about children.
+    """Show the progress of rollouts and findings about children.
 
     Exit code 1 if one has stopped and waits for a person.
 

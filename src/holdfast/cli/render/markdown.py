@@ -31,7 +31,7 @@ from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import Blocked
 
 LIMIT: Final = 65_536  # GitHub counts characters; we count bytes, which are never fewer
-_RESERVED: Final = 1_024  # bytes for the lines that say what was left out
+_RESERVED: Final = 1_024  # bytes for the lines about omitted parts
 _MOST_FINDINGS: Final = 40  # a resource
 _MOST_LINES: Final = 60  # of a diff between two texts
 _VALUE_WIDTH: Final = 300  # characters
@@ -77,7 +77,7 @@ class _Item(NamedTuple):
 
 @dataclass(slots=True)
 class _Page:
-    """What has been written so far, within the limit."""
+    """The text written so far, within the limit."""
 
     used: int
     command: str
@@ -255,7 +255,7 @@ def _flat(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    """Escape a text so that it is shown as it is: no markup, no HTML, nobody called."""
+    """Escape a text so that it is shown literally: no markup, no HTML, and no mention that notifies a user."""
     escaped = _PUNCTUATION.sub(r"\\\1", _flat(text))
     for character, entity in (("&", "&amp;"), ("<", "&lt;")):
         escaped = escaped.replace(character, entity)

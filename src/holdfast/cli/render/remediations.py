@@ -39,7 +39,7 @@ def show_record(record: RemediationRecord, now: float) -> None:
 
 
 def status(record: RemediationRecord, now: float) -> str:
-    """Say how far a remediation has come."""
+    """Return the progress of a remediation in a few words."""
     state = record.assessment
     if record.is_open and state is None:
         return "under way"
@@ -68,7 +68,7 @@ def is_begun(acted: ActionResult) -> bool:
 
 
 def show_begun(begun: int) -> None:
-    """Say who assesses so many corrections: nobody does it by itself."""
+    """Print that so many corrections wait to be assessed, and how to assess them."""
     if begun:
         begun_text = count(begun, "correction")
         console.line(

@@ -1,4 +1,4 @@
-"""What every rendering needs of a report: order, counts, coverage, words, and where things are declared.
+"""The parts of a report that every rendering needs: order, counts, coverage, words, and source locations.
 
 Knows nothing of any format.
 """
@@ -54,7 +54,7 @@ HOW: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What a rendering depends on besides the report; a renderer has no clock and looks at no file."""
+    """The inputs of a rendering in addition to the report, because a renderer has no clock and reads no file."""
 
     version: str
     root: Path  # the top of the repository, from which files are named
@@ -79,18 +79,18 @@ class SourcePlace:
 
 
 def by_weight(report: RunReport) -> list[CheckResult]:
-    """Return what was checked, the worst first, then by address."""
+    """Return the checked resources, the worst first, then by address."""
     weight = {status: place for place, status in enumerate(ORDER)}
     return sorted(report.checked, key=lambda one: (weight[one.verdict.status], str(one.address)))
 
 
 def by_address(report: RunReport) -> list[CheckResult]:
-    """Return what was checked, by address."""
+    """Return the checked resources by address."""
     return sorted(report.checked, key=lambda one: str(one.address))
 
 
 def counts(report: RunReport) -> dict[Status, int]:
-    """Return how many resources have which status, the worst first, without those that nobody has."""
+    """Return the number of resources by status, the worst first, without zeros."""
     found = Counter(one.verdict.status for one in report.checked)
     return {status: found[status] for status in ORDER if found[status]}
 
@@ -101,7 +101,7 @@ def words(status: Status) -> str:
 
 
 def headline(report: RunReport) -> str:
-    """Say how it stands in a few words."""
+    """Return the summary of a report in a few words."""
     said = [f"{number} {words(status)}" for status, number in counts(report).items()]
     return ", ".join(said) or "nothing was checked"
 
@@ -118,7 +118,7 @@ class Coverage:
 
     @property
     def is_complete(self) -> bool:
-        """Whether silence means that nothing differs; what waits for an apply is no gap."""
+        """True if no finding means no difference. A resource that waits for an apply is no gap."""
         return not self.unread and not self.not_reached
 
     def __str__(self) -> str:
@@ -153,7 +153,7 @@ def suppressions(report: RunReport) -> Iterator[tuple[CheckResult, Suppressed]]:
 
 
 def suppressed_line(report: RunReport) -> str:
-    """Say how much was suppressed and why, or nothing."""
+    """Return a line with the number of suppressed findings by reason, or an empty string."""
     found = Counter(suppressed.because for _, suppressed in suppressions(report))
     said = [f"{found[why]} {why.value}" for why in SuppressionReason if found[why]]
     return f"Suppressed: {', '.join(said)}." if said else ""

@@ -67,7 +67,7 @@ def show_groups(report: RunReport, *, everything: bool = False) -> None:
 
 
 def is_news(checked: CheckResult) -> bool:
-    """Tell whether a resource has something to show."""
+    """Return True if a resource has something to show."""
     return checked.decision.action is not Action.NONE or checked.verdict.status is not Status.IN_SYNC
 
 
@@ -106,7 +106,7 @@ def _written(checked: CheckResult) -> frozenset[str]:
 
 
 def asks(checked: CheckResult) -> bool:
-    """Tell whether a person's yes would let a held decision go."""
+    """Return True if an approval would release a held decision."""
     held = checked.decision.action is Action.HOLD
     return held and not ASKING.isdisjoint(reason.code for reason in checked.decision.reasons)
 
@@ -118,7 +118,7 @@ def _show_suppressed(checked: CheckResult, indent: str) -> None:
 
 
 def suppressed_line(report: RunReport) -> str | None:
-    """Say how much does not count though it is there; it must never look as if it were not."""
+    """Return a line with the number of suppressed findings, so that they never look absent."""
     count = report.tally.suppressed
     said = [
         f"{count[because]} {because.value}"
@@ -129,7 +129,7 @@ def suppressed_line(report: RunReport) -> str | None:
 
 
 def joined_line(report: RunReport) -> str | None:
-    """Say which defaults of services joined a baseline with this look; it is said once."""
+    """Return a line with the defaults of services that joined a baseline in this check. It is shown once."""
     joined = report.tally.joined
     if not joined:
         return None
@@ -466,7 +466,7 @@ def statuses(report: RunReport) -> list[Status]:
 
 
 def is_blocked(report: RunReport) -> bool:
-    """Tell whether something is held back or refused, or a rollout has stopped."""
+    """Return True if a decision is held or blocked, or a rollout has stopped."""
     decided = report.tally.decisions
     return bool(decided[Action.BLOCK] or decided[Action.HOLD]) or has_stuck_rollout(report)
 

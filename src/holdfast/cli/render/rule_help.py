@@ -1,4 +1,4 @@
-"""What each class of drift is and what to do about it, for formats in which a tool explains its rules."""
+"""Explanations of the classes of drift, for formats in which a tool explains its rules."""
 
 from __future__ import annotations
 

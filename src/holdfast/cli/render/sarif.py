@@ -1,8 +1,8 @@
 """SARIF 2.1.0: findings as code scanners show them, each at the line of the key that declares the field.
 
-A result is identified by its address and path, never by a value, so that it stays the same result while the world
-moves on. What could not be checked is a notification, and makes the invocation unsuccessful: an empty list of results
-must not be taken for a clean bill.
+A result is identified by its address and path, never by a value, so that it stays the same result while live state
+changes. An unchecked resource is a notification and makes the invocation unsuccessful, because an empty list of results
+must not be taken for success.
 """
 
 from __future__ import annotations
