@@ -102,7 +102,7 @@ def template_mistakes(manifests: Manifests) -> list[InputError]:
 def join(
     project: Project, files: Iterable[FileReading], errors: list[InputError], passed_over: tuple[str, ...] = ()
 ) -> Manifests:
-    """Return what several files declare, in order of names; names that are declared twice are added to the errors."""
+    """Return the declarations of several files in order of names. Duplicate names are added to the errors."""
     declared, strategies_, templates = [], [], []
     for reading in files:
         declared += reading.declarations
@@ -120,7 +120,7 @@ def join(
 
 
 def graph(manifests: Manifests, known: Iterable[Address] = ()) -> Graph:
-    """Return what needs what; raise InputError or InputErrors for references that lead nowhere and for cycles."""
+    """Return the dependency graph. Raise InputError or InputErrors for cycles and for references without a target."""
     found, errors = dependency_graph.build(manifests.declarations, known)
     raise_all(errors)
     return found

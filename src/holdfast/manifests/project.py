@@ -58,7 +58,7 @@ _IN_CLEAR = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """What the project allows a connection to use; None where it does not say."""
+    """The limits that the project sets for a connection. None where it sets none."""
 
     concurrency: int | None = None
     reads_per_second: float | None = None
@@ -92,7 +92,7 @@ class ConnectionSpec:
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """What the project file says, or what holds without one."""
+    """The content of the project file, or the defaults without one."""
 
     folder: Path
     file: Path | None = None

@@ -1,11 +1,11 @@
 """Secrets: how manifests point at them, how they are fetched, and the wrapper that keeps them from being shown.
 
-A manifest never holds a secret, only where to find it: `{secretRef: {env: NAME}}`, `{secretRef: {file: path}}`, or
-`{secretRef: {connectionSecret: key}}` for one of the connection's own, which holdfast.yaml may also have a command for.
+A manifest never holds a secret, only its location: `{secretRef: {env: NAME}}`, `{secretRef: {file: path}}`, or
+`{secretRef: {connectionSecret: key}}` for a secret of the connection, which holdfast.yaml may also fetch by a command.
 Values are fetched as late as possible. No message here ever holds one.
 
-Resolve secrets before references (`plan.references`): a document that came back from the world must never be taken for
-a reference to a file on this machine.
+Resolve secrets before references (`policy.references`), because a document from a provider must never be taken for a
+reference to a file on this machine.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MASK: Final = "******"
 
 
 class Secret:
-    """A value that shows itself to nobody: not printed, formatted, copied into text, pickled or hashed."""
+    """A value that cannot be shown: not printed, formatted, copied into text, pickled or hashed."""
 
     __slots__ = ("_value",)
     __hash__ = None  # type: ignore[assignment]  # a secret is not a key
@@ -46,7 +46,7 @@ class Secret:
         return self._value
 
     def told_by(self) -> Json:
-        """Return what a change of it is told by: the value itself; only for fingerprints."""
+        """Return the value that identifies a change of the secret. Only for fingerprints."""
         return self._value
 
     def joined(self, parts: Iterable[object]) -> Secret:
@@ -112,7 +112,7 @@ class FromFile:
 
 @dataclass(frozen=True, slots=True)
 class FromCommand:
-    """What a command prints, run without a shell; only the project file may name one."""
+    """The output of a command that is run without a shell. Only the project file may name one."""
 
     words: tuple[str, ...]
     base: str = ""
@@ -202,7 +202,7 @@ def find(value: Json) -> Iterator[tuple[Pointer, Reference | InputError]]:
 
 
 def _body(here: Mapping[str, Json]) -> Mapping[str, Json] | None:
-    """Return what secretRef holds if it is meant for us; APIs have fields of that name too, with other words in it."""
+    """Return the body of secretRef if it is meant for us. APIs have fields of that name too, with other content."""
     body = here.get(SECRET_REF)
     if not isinstance(body, Mapping):
         return None
@@ -220,7 +220,7 @@ Run = Callable[[Sequence[str], str], bytes]
 
 
 def run_command(words: Sequence[str], folder: str) -> bytes:
-    """Run a program of the project file and return what it prints; its complaints are not repeated."""
+    """Run a program of the project file and return its output. Its error output is not repeated."""
     try:
         done = subprocess.run(  # noqa: S603 - the words come from the project's own file, without a shell
             words,

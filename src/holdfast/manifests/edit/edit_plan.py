@@ -24,7 +24,7 @@ from holdfast.policy import source_location
 
 
 class Unsaid(Enum):
-    """The value of what nobody said: not even that it is absent."""
+    """The marker for an unknown previous value, as opposed to an absent one."""
 
     UNSAID = "unsaid"
 
@@ -73,9 +73,9 @@ class Change:
 
 
 def changes(declaration: Declaration, edits: Sequence[Edit]) -> list[Change]:
-    """Return what the edits come to, in an order in which each place is right when its turn comes.
+    """Return the changes of the edits, in an order in which each place is valid when its change is made.
 
-    Raise Refused for an edit that means no place, or a guarded one.
+    Raise Refused for an edit whose place does not exist or is guarded.
     """
     work = _Work(declaration)
     targets = [work.target(edit) for edit in edits]
@@ -158,7 +158,7 @@ class _Work:
         return _Target((), self._root, 0, value)
 
     def _holder(self, edit: Edit) -> tuple[Json, Pointer]:
-        """Return what holds the place of an edit, and where that is."""
+        """Return the collection that holds the place of an edit, and its pointer."""
         here: Json = self._root[0]
         pointer: Pointer = ()
         for depth, step in enumerate(edit.path[:-1]):
@@ -264,7 +264,7 @@ def _is_index(step: Step) -> bool:
 
 
 def _says(found: Json, was: Json) -> bool:
-    """Tell whether a place of the manifest says what was compared, which had its references filled in."""
+    """Return True if a place of the manifest has the compared value, in which references were filled in."""
     if found is ABSENT or was is ABSENT:
         return found is was
     return typed_equal(edit_refusal.meant(found), was)

@@ -1,4 +1,4 @@
-"""What is never written into a manifest, and the error that says so."""
+"""The values that are never written into a manifest, and the error for them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Guarded:
         self._secrets = {pointer for pointer, _ in secrets.find(declaration.desired)}
 
     def trouble(self, pointer: Pointer) -> str:
-        """Say why what stands at a place, or the place itself, must not change; nothing if it may."""
+        """Return the reason why a place or its value must not change, or an empty string."""
         if any(_is_above(one, pointer) or _is_above(pointer, one) for one in self._secrets):
             return "this is or holds a reference to a secret; change the secret where it is kept, or " + BY_HAND
         for place, text in self._references.items():
@@ -62,7 +62,7 @@ def _is_above(one: Pointer, other: Pointer) -> bool:
 
 
 def value_trouble(value: Json) -> str:
-    """Say why a live value cannot be written into a manifest; nothing if it can."""
+    """Return the reason why a live value cannot be written into a manifest, or an empty string."""
     pending = [(value, 0)]
     while pending:
         here, depth = pending.pop()
@@ -98,7 +98,7 @@ def escaped(value: Json) -> Json:
 
 
 def meant(value: Json) -> Json:
-    """Return what a value without references means: the other way round."""
+    """Return the meaning of a value without references: the inverse of escaping."""
     if isinstance(value, str):
         return value.replace("$${", "${")
     if isinstance(value, dict):

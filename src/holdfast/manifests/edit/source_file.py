@@ -155,7 +155,7 @@ class SourceText:
         return codecs.BOM_UTF8 + out if self.data.startswith(codecs.BOM_UTF8) else out
 
     def surrounds(self, part: Part) -> bool:
-        """Tell whether what stands around a part in another state of the file stands here to the byte."""
+        """Return True if the text around a part of another version of the file is here byte for byte."""
         first, last = part.before.count("\n"), part.after.count("\n")
         other = part.ends
         return (
@@ -182,7 +182,7 @@ class SourceText:
 
 
 def _is_json(data: bytes, name: str) -> bool:
-    """Tell the notation as reading does."""
+    """Return True if the file is JSON, by the same rule as the loader."""
     lower = name.lower()
     return lower.endswith(".json") or (not lower.endswith(file_discovery.SUFFIXES) and documents.looks_like_json(data))
 

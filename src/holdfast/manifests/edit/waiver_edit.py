@@ -1,7 +1,7 @@
-"""Adding a waiver to a file, and taking one out: every other byte of the file stays as it is.
+"""Adding a waiver to a file and removing one, with every other byte of the file unchanged.
 
-The place is found from the events of the YAML reader. The result is read again before it is handed out, so that a file
-written in a way nobody thought of is refused rather than spoilt.
+The place is found from the events of the YAML reader. The result is read again before it is returned, so that a file
+in an unforeseen notation is refused rather than damaged.
 """
 
 from __future__ import annotations
