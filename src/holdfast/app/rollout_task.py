@@ -34,7 +34,7 @@ class Rollouts:
     source: DeclarationSource | None = None  # None: the declarations are in the project
 
     async def run(self) -> bool:
-        """Take further what is due; return whether there was anything."""
+        """Advance the rollouts that are due. Return True if one of them did something."""
         names = await self._due()
         if not names:
             return False

@@ -38,7 +38,7 @@ async def look(store: Store, clock: Clock, manifests: Manifests) -> list[Templat
 
 
 def with_children(manifests: Manifests, groups: Iterable[TemplateGroup]) -> Manifests:
-    """Return what is declared, with the children of templates; selected ones as their templates make them."""
+    """Return the manifests with the children of templates. Selected children are rendered by their templates."""
     declared = {each.address: each for each in manifests.declarations}
     by_hand = dict(declared)
     for group in groups:
@@ -85,7 +85,7 @@ def roller(
 
 
 async def concurrency_note(project: Project) -> str:
-    """Return who holds the concurrency budget of all templates if none of it is left, else an empty string."""
+    """Return a note about the holders of the shared concurrency budget if it is exhausted, else an empty string."""
     at_once = project.config.rollouts_at_once
     if at_once is None:
         return ""

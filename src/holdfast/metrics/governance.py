@@ -61,7 +61,7 @@ def count_decisions(readings: Samples, quarantines: Iterable[Quarantine], approv
 
 
 def count_no_events(readings: Samples) -> None:
-    """Say that nothing was written, before anything is counted."""
+    """Add zeros for all outcomes of corrections, before anything is counted."""
     for outcome in CorrectionOutcome:
         if outcome is not CorrectionOutcome.BEGUN:
             readings.add(definitions.CORRECTIONS, outcome.value, by=0)

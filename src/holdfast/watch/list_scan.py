@@ -28,7 +28,7 @@ BATCH = 1000
 
 @dataclass(slots=True)
 class ListScan:
-    """What a sweep of one kind brought; what it did not touch is to be asked for with `ListScanner.closer`."""
+    """The result of one list scan. Call `ListScanner.closer` for the resources that the scan could not confirm."""
 
     began_at: float
     unchanged: int = 0

@@ -1,8 +1,8 @@
-"""Watching: take what is due from the store, check it, correct it, put it back with its next due time.
+"""Watching: take the resources that are due from the store, check and correct them, and store their next due time.
 
 The schedule lives in the store, so idle resources cost no memory here and a restart forgets nothing. Declarations are
-fetched again for what must be looked at closely, and let go afterwards. What became overdue while nobody watched is
-spread out instead of being read all at once. Connections do not share a queue: one that hangs delays no other.
+fetched for a closer check only, and released afterwards. Resources that became overdue while no watch ran are spread
+out instead of being read all at once. Connections do not share a queue: one that hangs delays no other.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class ResyncLoop:
         return done
 
     async def round(self) -> bool:
-        """Do what is due now, connection by connection side by side; return whether there was anything."""
+        """Check the resources that are due now, all connections in parallel. Return False if there were none."""
         began = await self._begin()
         tasks = [*self._tasks.values()]
         if tasks:
@@ -93,7 +93,7 @@ class ResyncLoop:
         return began and any(worked)
 
     async def _begin(self) -> bool:
-        """Begin what is due on connections that nothing is under way on; return whether there was anything."""
+        """Start the due resources of idle connections. Return False if there were none."""
         self._collect()
         states = await self.store.due(self.clock.now(), BATCH, self._tasks.keys())
         due_on: dict[str, list[Address]] = {}
@@ -216,7 +216,7 @@ class ResyncLoop:
         await self._put_off(sorted(reasons, key=str), now + WAITING_SECONDS)
 
     async def _relink(self, report: RunReport) -> None:
-        """Look now at whoever refers to something that was recreated, unless it is not to be looked at by itself."""
+        """Check the dependents of a recreated resource now, except those without periodic checks."""
         made = {str(one.checked.address) for one in report.acted if _has_another_id(one)}
         if not made:
             return
@@ -273,7 +273,7 @@ class ResyncLoop:
 
 
 def _has_another_id(acted: ActionResult) -> bool:
-    """Tell whether something was recreated, and is known by another id since."""
+    """Return True if the resource was recreated and has another id since."""
     again = acted.checked.decision.action in (Action.RECREATE, Action.REPLACE)
     return again and acted.result is ActionOutcome.DONE
 

@@ -157,7 +157,7 @@ def _catalog(update: IndexUpdate, key: bytes) -> Catalog:
 
 
 def _fitting(update: IndexUpdate) -> tuple[ManifestSet, Graph]:
-    """Return what is known of the set of files, or examine it; raise NotIndexed if the files do not fit together."""
+    """Return the stored set of files, or examine the files. Raise NotIndexed if the files do not fit together."""
     index, codec = update.index, update.codec
     rows = sorted((file.row.path, file.row.digest, file.row.form) for file in update.files)
     key = codec.seal(msgspec.json.encode((update.version, rows)))
@@ -220,6 +220,6 @@ def _seal(update: IndexUpdate, key: bytes, found: ManifestSet) -> bytes:
 
 
 def _sealed(update: IndexUpdate, key: bytes) -> ManifestSet | None:
-    """Return what is known of a set of files, unless it is damaged."""
+    """Return the stored set of files, or None if it is absent or damaged."""
     found = update.index.load_set(key)
     return found if found is not None and found.seal == _seal(update, key, found) else None
