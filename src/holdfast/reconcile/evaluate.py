@@ -190,7 +190,7 @@ def drop_newly_visible(evaluation: Evaluation, evidence: Evidence) -> Evaluation
 
 
 def drop_removed(evaluation: Evaluation, _: Evidence) -> Evaluation:
-    """Leave out fields that are no longer declared, where nothing is ever written: nobody is going to remove them."""
+    """Drop undeclared fields of a resource that is never written, because no write will remove them."""
     item = evaluation.resource
     is_observed = item.settings.reconcile_mode is ReconcileMode.OBSERVE
     if not evaluation.findings or not (is_observed or item.declaration.policy is ManagementPolicy.OBSERVED):
@@ -281,7 +281,7 @@ STEPS: tuple[Step, ...] = (
 
 
 def evaluate(item: ResolvedResource, seen: Observation, evidence: Evidence) -> Evaluation:
-    """Return what is true of a resource, by all steps in their order."""
+    """Return the evaluation of a resource by all steps in their order."""
     evaluation = Evaluation(item, evidence.now, seen)
     for step in STEPS:
         evaluation = step(evaluation, evidence)
@@ -335,9 +335,9 @@ def _is_compared(item: ResolvedResource) -> bool:
 
 
 def _invalid(item: ResolvedResource, reading: ReadResult | Unchanged) -> str:
-    """Return why the baseline is not about what was read: that was created since, under the same id.
+    """Return the reason why the baseline does not apply: the resource was recreated under the same id.
 
-    Where either side has no identity, or no version, nothing speaks against it.
+    Without an identity or a version on both sides the baseline applies.
     """
     state = item.state
     if state is None or state.applied.baseline is None or not isinstance(reading, Found):
@@ -352,7 +352,7 @@ def _invalid(item: ResolvedResource, reading: ReadResult | Unchanged) -> str:
 
 
 def outdated(item: ResolvedResource, reading: ReadResult | Unchanged) -> str | None:
-    """Return why the baseline was learnt in another API version than this reading, or None."""
+    """Return the reason why the baseline does not fit this reading, which has another API version, or None."""
     state = item.state
     if state is None or state.applied.baseline is None or state.applied.api_version is None:
         return None
@@ -382,7 +382,7 @@ def _is_touched(evaluation: Evaluation, baseline: diff.Baseline, signature: Sign
 
 
 def _of_last_write(item: ResolvedResource, documents: Mapping[Digest, Json]) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the paths that our last write failed to revert, and those pinned in vain, until the next edit."""
+    """Return the paths that our last write failed to revert, and those pinned without effect, until the next edit."""
     state = item.state
     if state is None or state.applied.known_differences is None or state.declared.document != item.desired_digest:
         return frozenset(), frozenset()
@@ -400,7 +400,7 @@ def _kept(documents: Mapping[Digest, Json], digest: Digest, item: ResolvedResour
 
 
 def inherited(state: ResourceState) -> tuple[Suppressed, ...]:
-    """Return what was suppressed when rules took over, at an earlier check."""
+    """Return the suppressions from a migration of rules at an earlier check."""
     return tuple(
         Suppressed(SuppressionReason(because), path, note)
         for because, path, note in state.observed.suppressed
@@ -409,13 +409,13 @@ def inherited(state: ResourceState) -> tuple[Suppressed, ...]:
 
 
 def told(item: ResolvedResource) -> dict[str, Suppressed]:
-    """Return what is suppressed because rules took over, now or at an earlier check, by path."""
+    """Return the suppressions from a migration of rules, now or at an earlier check, by path."""
     before = inherited(item.state) if item.state is not None and item.state.observed.suppressed else ()
     return {each.path: each for each in (*before, *(item.migration.suppressed if item.migration is not None else ()))}
 
 
 def _inherited(evaluation: Evaluation) -> list[Suppressed]:
-    """Return what was suppressed when the rules took over, as far as it still is as it was then."""
+    """Return the suppressions from a migration of rules whose values have not changed since."""
     from holdfast.compare import diff  # noqa: PLC0415
 
     item, reading = evaluation.resource, evaluation.observation.reading
@@ -435,7 +435,7 @@ def _ignored(item: ResolvedResource) -> list[Suppressed]:
 
 
 def _baselined(evaluation: Evaluation, acceptances: Sequence[AcceptedValue]) -> list[Suppressed]:
-    """Return what was accepted as the new normal and still is so."""
+    """Return suppressions for the accepted values that have not changed since."""
     if not isinstance(evaluation.observation.reading, Found):
         return []
     document = evaluation.observation.document

@@ -23,7 +23,7 @@ MAX_DEPTH: Final = 250  # levels of a live document; each costs a few stack fram
 
 
 def unreadable(error: Exception, address: Address) -> ReadFailure:
-    """Return what an exception about one object means for it; raise it again if it is not about the object."""
+    """Return the read failure for an exception about one object. Raise it again if it is not about the object."""
     if isinstance(error, HoldfastError) and not isinstance(error, UnhashableError):
         raise error
     _LOG.debug("%s could not be dealt with", address, exc_info=error)

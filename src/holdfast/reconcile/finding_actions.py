@@ -1,4 +1,4 @@
-"""What a person may say about a finding: put it back, or take it as the new normal.
+"""The answers of people to a finding that change state: revert it, or baseline it.
 
 The other two answers change files and no state: `accept` edits the manifest, `waive` the file of waivers.
 """
@@ -30,7 +30,7 @@ _NOT_ASKED = PathHold(HoldReason.REPORT, "nobody asked for this one to be revert
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Who says so, and why."""
+    """The person who answers, and the reason."""
 
     who: str
     why: str = ""
@@ -51,7 +51,7 @@ def chosen(checked: CheckResult, pattern: str | None) -> tuple[Finding, ...]:
 
 
 def recreated(checked: CheckResult) -> CheckResult:
-    """Let what is gone come back because a person said so."""
+    """Allow the recreation of a missing resource, because a person asked for it."""
     if checked.inputs is None:
         return checked
     inputs = replace(

@@ -36,7 +36,7 @@ _PRIVATE_KEY: Final = re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----")
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What can be declared of a live thing, and which of its fields were kept out, with why."""
+    """The declarable fields of a live resource, and the omitted ones with reasons."""
 
     resource: Json
     left_out: tuple[tuple[str, str], ...] = ()
@@ -47,7 +47,7 @@ class CannotDraft(Exception):  # noqa: N818 - an outcome, not a mistake
 
 
 def draft(document: Json, rules: RuleTree, known: KnownSecrets | None = None) -> Draft:
-    """Return what to declare, without any text that a known secret turns up in."""
+    """Return the fields to declare, without any text that contains a known secret."""
     work = _Work(known or KnownSecrets())
     try:
         resource = work.value(document, rules.root, ())
@@ -69,7 +69,7 @@ class _Work:
     left_out: list[tuple[str, str]] = field(default_factory=list)
 
     def value(self, value: Json, node: Node, pointer: Pointer) -> Json:
-        """Return what may be declared of a value; ABSENT if that is nothing."""
+        """Return the declarable part of a value, or ABSENT."""
         if node.hidden or node.hidden_unless_declared:
             return ABSENT
         if node.default is not ABSENT and typed_equal(value, node.default):
@@ -86,7 +86,7 @@ class _Work:
         return value
 
     def _doubt(self, text: str, node: Node, pointer: Pointer) -> str:
-        """Say why a text may be a secret; a rule that has the field compared knows better than its name."""
+        """Return the reason why a text may be a secret. A rule that compares the field outweighs its name."""
         if self.known.is_in(text):
             return "it holds a secret"
         if _PRIVATE_KEY.search(text):

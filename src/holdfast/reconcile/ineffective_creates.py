@@ -1,4 +1,4 @@
-"""What creations were told and did not take, from what was learnt of each after its write."""
+"""Fields that creates sent without effect, from the known differences after each write."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ _Letters = dict[str, "_Letters"]
 
 
 def is_telling(value: str) -> bool:
-    """Tell whether a value can hardly be anything but a secret: long, and not a mere word."""
+    """Return True if a value is very likely a secret: long, and not a mere word."""
     return len(value) >= _LONG or (len(value) >= _SHORTEST_TELLING and not value.isalpha() and not value.isspace())
 
 
@@ -58,7 +58,7 @@ class _Finder:
         return cls(found, written, re.compile(_alternatives(found)), in_json)
 
     def may_be_in(self, document: Json) -> bool:
-        """Tell whether a document may hold one, at the speed of writing it out; never says no of one that does."""
+        """Return True if a document may hold a secret, at the cost of serializing it. There are no false negatives."""
         try:
             written = orjson.dumps(document)
         except (TypeError, orjson.JSONEncodeError):  # nested too deep, or integers beyond 64 bits
@@ -91,7 +91,7 @@ class KnownSecrets:
     _masker: _Finder | None = field(default=None, repr=False)
 
     def add(self, *values: Json) -> None:
-        """Learn values that nobody may see."""
+        """Add values that must never be shown."""
         texts = (each for each in values if isinstance(each, str) and len(each) >= SHORTEST)
         new = {piece for each in texts for piece in _pieces(each)} - self._values
         if new:
@@ -123,7 +123,7 @@ class KnownSecrets:
         return not self._values and not self._met
 
     def knows(self, value: str) -> bool:
-        """Tell whether a value is looked for in every document anyway."""
+        """Return True if every document is searched for the value anyway."""
         return value in self._values
 
     def hidden(self, text: str) -> str:
@@ -136,7 +136,7 @@ class KnownSecrets:
         return self._masker.masked(text)
 
     def is_in(self, text: str) -> bool:
-        """Tell whether a text of a document holds a secret."""
+        """Return True if a text of a document holds a secret."""
         return self._found().is_in(text)
 
     def _found(self) -> _Finder:
@@ -202,7 +202,7 @@ def _in_base64(data: bytes) -> Iterator[str]:
 
 
 def _is_text(value: str) -> bool:
-    """Tell whether a text can be written in UTF-8 at all."""
+    """Return True if a text can be encoded in UTF-8."""
     return not any("\ud800" <= each <= "\udfff" for each in value)
 
 

@@ -1,8 +1,8 @@
-"""Creations whose answer was lost: look for what they may have made, and say so where that cannot be told.
+"""Creates whose answer was lost: search for the resource, and report an unknown outcome if the search cannot decide.
 
-A create is safe to repeat if its kind takes a key that makes it so, or if it goes to a name. Every other create may
-make a second thing, so the thing is looked for first: by a read that finds it, or in the list of its kind. Where
-neither tells, nobody but a person can.
+A create is safe to repeat if its kind takes an idempotency key, or if it goes to a name. Every other create may make a
+second resource, so the first is searched for: by a read that finds it, or in the list of its kind. If neither decides,
+a person must.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Unsure:
 
 
 async def look_for(checker: Checker, store: StateStore, item: ResolvedResource) -> ReadResult | Unsure:
-    """Look for what a create may have made; Gone only where that can be told."""
+    """Search for the resource that a create may have made. Return NotFound only if the search can exclude it."""
     if item.kind.finds:
         reading = await checker.read(item, None)
         assert not isinstance(reading, Unchanged)

@@ -1,4 +1,4 @@
-"""Remembering: what is known of a resource after a look at it; a failed read changes only what is known of failing."""
+"""The state of a resource after a check. A failed read changes only the facts about failures."""
 
 from __future__ import annotations
 
@@ -124,9 +124,9 @@ def _rules(evaluation: Evaluation, state: ResourceState) -> Digest | None:
 
 
 def _terminal(evaluation: Evaluation, state: ResourceState, decision: Decision) -> str | None:
-    """Say why nothing more is to be tried: a block holds until the user edits or asks for another try.
+    """Return the reason why no further attempt is made. A block holds until an edit or a requested retry.
 
-    An unknown verdict changes nothing, nor does the plan of another try: only its outcome does.
+    An unknown verdict changes nothing, and neither does a planned retry: only its outcome does.
     """
     is_open = evaluation.resource.is_retried and (decision.action.is_write or decision.action is Action.HOLD)
     if evaluation.verdict.status is Status.UNKNOWN or is_open:

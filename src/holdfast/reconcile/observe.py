@@ -1,7 +1,7 @@
-"""Looking: reading the world through its gates, by single things or whole kinds, patient with passing troubles.
+"""Reads of live state within the rate limits, by single resources or whole kinds, with retries of transient failures.
 
-Whatever is read of a declared resource is read here, and leaves with its secrets redacted: in the document, and in
-whatever else the service says. Nobody further on has seen them, so nobody can forget to leave them out.
+All readings of declared resources come from here, with their secrets redacted: in the document and in the other texts
+of the service. Later steps never see a secret, so they cannot forget to redact it.
 """
 
 from __future__ import annotations
@@ -121,7 +121,8 @@ class Observer:
             return found
         entry = found.get(state.observed.provider_id)
         if entry is None:
-            # Not in the list, or in it twice: gone, or the list was wrong. Only an answer about the thing counts.
+            # Not in the list, or in it twice: deleted, or the list was wrong. Only a read of the resource itself
+            # counts.
             return await self.read(item, None)
         if isinstance(entry, Unchanged):
             is_same = is_known and entry.raw_digest == state.observed.raw_digest  # two declarations may name one id
@@ -189,12 +190,12 @@ class Observer:
 
 
 def hidden(reading: ReadFailure, known: KnownSecrets) -> ReadFailure:
-    """Return a failure with nothing in its words that nobody may see."""
+    """Return a failure without secrets in its text."""
     return replace(reading, detail=known.hidden(reading.detail)) if reading.detail else reading
 
 
 def _with_hidden(reading: Found, known: KnownSecrets) -> Found:
-    """Return what was found without a secret beside the document; an etag with one in it is of no use to anybody."""
+    """Return a reading without secrets beside the document. An etag that contains one is dropped."""
     etag, identity, failed = (known.hidden(each) if each else each for each in _beside(reading))
     if (etag, identity, failed) == _beside(reading):
         return reading

@@ -25,7 +25,7 @@ class CallKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RateLimits:
-    """What one connection may use; infinite rates mean no limit of ours."""
+    """The limits of one connection. An infinite rate means no limit of ours."""
 
     concurrency: int = 16
     reads_per_second: float = math.inf

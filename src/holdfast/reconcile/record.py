@@ -1,4 +1,4 @@
-"""What a check that found a change records: documents, state, findings, events and the decision."""
+"""The records of a check that found a change: documents, state, findings, events and the decision."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def add_check(transaction: Transaction, checked: CheckResult, random01: Callable
         transaction.events.append(AuditEvent(checked.at, "rules.took_over", str(state.address), told))
     transaction.states.append(state)
     transaction.checked.add(state.address)
-    if checked.verdict.status is not Status.UNKNOWN:  # what could not be read has not gone away
+    if checked.verdict.status is not Status.UNKNOWN:  # an unreadable resource keeps its findings
         transaction.findings[state.address] = checked.verdict.findings
     before = item.state.observed.status if item.state is not None else None
     if before is not state.observed.status:

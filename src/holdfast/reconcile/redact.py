@@ -51,9 +51,9 @@ def _split(value: Json, fingerprint: Fingerprint, path: Path, found: list[Path])
 
 
 def guarded(desired: Json, rules: RuleTree) -> Json:
-    """Return a declaration in which what the rules call secret is one, though it was written down in clear.
+    """Return a declaration in which the values that rules call secret are wrapped, though they were written in clear.
 
-    A profile knows better than whoever wrote the manifest; what it calls secret must not be kept in clear.
+    A profile outweighs the author of the manifest: a value that it calls secret must not be kept in clear.
     """
     return _guarded(desired, rules.root)
 
@@ -128,7 +128,7 @@ def revealed(document: Json, secrets: Mapping[str, Json]) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class RedactionContext:
-    """What redacting a document takes besides where its secrets are."""
+    """The inputs of redacting a document in addition to the places of its secrets."""
 
     fingerprint: Fingerprint
     known: KnownSecrets
@@ -137,7 +137,7 @@ class RedactionContext:
     desired: Json = None  # the redacted declaration: what it shows is no secret
 
     def is_shown(self, value: str) -> bool:
-        """Tell whether the declaration says a text in clear."""
+        """Return True if the declaration has the text in clear."""
         return self.desired is not None and _mentions(self.desired, value)
 
 
@@ -157,7 +157,7 @@ def _at_places(value: Json, place: SecretPlace, fingerprint: Fingerprint, met: l
     if isinstance(value, list):
         inside = place.inside(value) if place.elements is not None else [place] * len(value)
         return [_below(item, each, fingerprint, met) for item, each in zip(value, inside, strict=True)]
-    # One value where several were declared, a secret among them: nobody knows which it is.
+    # One value where several were declared, a secret among them: it may be the secret.
     return value if value is None or isinstance(value, bool) else _concealed(value, fingerprint, met)
 
 

@@ -61,7 +61,7 @@ class IndexedDeclarations(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ResourceSet:
-    """What was declared, and what governs it."""
+    """The declarations, and the settings that govern them."""
 
     declarations: Mapping[Address, Declaration]
     graph: Graph
@@ -103,7 +103,7 @@ class ResourceResolver:
     secrets: Callable[[Declaration], Resolver]
     retries: bool = False  # for a person who asks: what stopped an earlier run is tried again
     _rules: dict[tuple[str, ...], RulesInForce] = field(default_factory=dict)
-    _knows_all: bool = False  # every secret of the fleet is among those the world must not show
+    _knows_all: bool = False  # every secret of the fleet is among the known ones
     _settings: dict[tuple[Json, ...], tuple[Settings, Mapping[str, Json]]] = field(default_factory=dict)
     _watched: set[Address] = field(default_factory=set)  # of which others take live values
     _looked: dict[Address, CheckResult] = field(default_factory=dict)  # of these, as this run found them
@@ -111,9 +111,9 @@ class ResourceResolver:
     async def prepare(
         self, addresses: Iterable[Address], *, ahead: bool = False
     ) -> tuple[list[ResolvedResource], list[Blocked]]:
-        """Prepare some of the fleet; what refers to something not there yet waits.
+        """Resolve some resources of the fleet. A resource with a reference that has no value yet is blocked.
 
-        Looking `ahead`, for a plan, it waits only for values that nobody declares.
+        With `ahead`, for a plan, a resource is blocked only by values that no manifest declares.
         """
         self._know_all()
         ready: list[ResolvedResource] = []
@@ -188,7 +188,7 @@ class ResourceResolver:
         return [sorted(layer, key=places.__getitem__) for layer in layers]
 
     def _live_sources(self, address: Address) -> set[Address]:
-        """Return the resources of which a declaration takes values that nobody declares."""
+        """Return the resources from which a declaration takes undeclared values."""
         bound = self.fleet.graph.bindings.get(address, {}).values()
         return {each.address for each in bound if each.is_id or not self._is_declared(each)}
 
@@ -224,7 +224,7 @@ class ResourceResolver:
         desired: Json = dict(declaration.desired)
         if not quick_scan.may_mention(desired, references.MARK, SECRET_REF):
             return Resolution(desired)
-        # Secrets before references: what a reference brings in comes from the world, and must not be read as a
+        # Secrets before references: the value of a reference comes from live state, and must not be read as a
         # request to fetch a secret and send it somewhere.
         bindings = self.fleet.graph.bindings.get(declaration.address, {})
         return references.resolve(self._with_secrets(declaration, desired), bindings, sources.look_up)
@@ -377,14 +377,14 @@ class ResourceResolver:
 
 
 def _is_bound(wanted: Import, state: ResourceState | None) -> bool:
-    """Return True if it is known which live thing is meant; an id that was tried in vain gives way to another one."""
+    """Return True if the live resource is known. An id that was not found gives way to another one."""
     if state is None or state.observed.provider_id is None:
         return False
     return state.applied.document is not None or wanted.id is None or wanted.id == state.observed.provider_id
 
 
 def _completed(declaration: Declaration, kind: Kind, desired: Json, state: ResourceState | None) -> Json:
-    """Let the provider say what a declaration leaves unsaid."""
+    """Return the declaration completed by the provider with the fields that it leaves out."""
     if kind.complete is None:
         return desired
     address = declaration.address
@@ -405,6 +405,6 @@ def _ignoring(patterns: Sequence[str]) -> list[Profile]:
 
 
 def _held_because(resolution: Resolution) -> str:
-    """Say which reference cannot be relied on now, and whose fault that is."""
+    """Return a message with the first reference that cannot be relied on now, and its reason."""
     first = resolution.held[0]
     return f"${{{first.text}}} at {paths.format_path(first.pointer)}: {first.reason}"

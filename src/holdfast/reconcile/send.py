@@ -47,7 +47,7 @@ class PollLimit:
     _began: float | None = None
 
     async def wait(self, seconds: float) -> None:
-        """Wait before asking again; raise StillUnderWay if that would take too long, or somebody says stop."""
+        """Wait before the next request. Raise StillInProgress if that takes too long, or if the run is stopped."""
         now = self.clock.monotonic()
         self._began = now if self._began is None else self._began
         if now - self._began >= self.seconds:

@@ -138,7 +138,7 @@ async def _record_learnt(writer: ResourceWriter, run: Run, learnt: Learnt) -> Ac
 
 
 async def _record_unread(writer: ResourceWriter, run: Run, reading: ReadFailure) -> ActionResult:
-    """End the write of something that nobody can read: it was sent, and what became of it stays unknown."""
+    """End the write of a resource that cannot be read: it was sent, and its outcome stays unknown."""
     checked, item, now = run.checked, run.item, writer.clock.now()
     transaction = Transaction(findings_at=now, writes=WriteChanges(fences=run.fences))
     state = item.state or checked.state

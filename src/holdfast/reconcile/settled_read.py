@@ -1,7 +1,7 @@
-"""What the settled read after a write teaches. Pure.
+"""The known differences from the settled read after a write. Pure.
 
-What the service made of our write is a known difference from then on. What the write was to change and has not changed
-is not: it did not take, and is told, however the read looks afterwards.
+A change that the service made to our write is a known difference from then on. A change of ours that had no effect is
+not: it is reported as ineffective, whatever the read shows.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TOLD_AGAIN = (SuppressionReason.BASELINED, SuppressionReason.LATE)  # at the ne
 
 @dataclass(frozen=True, slots=True)
 class Learnt:
-    """What a settled read brought."""
+    """The results of a settled read."""
 
     reading: Found
     tree: RuleTree
@@ -43,7 +43,7 @@ class Learnt:
 
     @property
     def account(self) -> str:
-        """Say in a sentence what came of the write."""
+        """Return the result of the write in one sentence."""
         if self.stuck:
             return f"written, but {', '.join(self.stuck)} did not take"
         said = f"written; {len(self.still)} left as policy says" if self.still else "as declared"
@@ -51,7 +51,7 @@ class Learnt:
 
 
 def learn(checked: CheckResult, operation: WriteOperation, begun: CorrectionRecord | None, reading: Found) -> Learnt:
-    """Say what became of a write."""
+    """Return the results of a write from its settled read."""
     item = checked.prepared
     tree, _ = item.rules_for(reading.document)
     observed = reading.document
@@ -82,9 +82,9 @@ def learn(checked: CheckResult, operation: WriteOperation, begun: CorrectionReco
 
 
 def _before(checked: CheckResult, operation: WriteOperation) -> tuple[Finding, ...]:
-    """Return what differed before the write, also what somebody answers for: none of it is the service's doing.
+    """Return the findings before the write, including waived ones, because the service did not cause them.
 
-    Where what was known counts no more there is nothing to compare with, and everything is learnt anew.
+    If the baseline is invalid there is nothing to compare with, and everything is learnt again.
     """
     invalid = checked.evaluation.known.invalid
     known = [each for each in operation.drift if each.changed_by is not ChangedBy.UNKNOWN or not invalid]
@@ -107,7 +107,7 @@ def _replaced(operation: WriteOperation) -> tuple[str, ...]:
 
 
 def is_part(path: str, whole: str) -> bool:
-    """Tell whether a path is another one, or leads into what stands there."""
+    """Return True if a path is another one or lies below it."""
     return path == whole or path.startswith((f"{whole}/", f"{whole}["))
 
 

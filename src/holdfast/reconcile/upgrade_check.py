@@ -1,8 +1,8 @@
-"""Rehearsing an upgrade: what the rules of this release, or other profiles, would make of everything in the store.
+"""The check of an upgrade: the effect of this release's rules, or of other profiles, on all resources of the store.
 
-Nothing is read from the world and nothing is written. Each resource is judged twice by what was last seen of it: by the
-rules it was judged by, and by those of now as they would take over. The answer must be the same; where it is not, what
-and why is said. Declarations that were edited since are left out of it: an edit is not an upgrade.
+Nothing is read from providers and nothing is written. Each resource is evaluated twice by its last observation: by the
+rules of its last evaluation, and by the present ones after a migration. The verdicts must be equal, and each
+difference is reported with its reason. Edited declarations are left out, because an edit is not an upgrade.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ BATCH = 500
 
 @dataclass(frozen=True, slots=True)
 class UpgradeEffect:
-    """What an upgrade would make of one resource, or of one child of a template."""
+    """The effect of an upgrade on one resource, or on one child of a template."""
 
     subject: str
     before: str
@@ -44,7 +44,7 @@ class UpgradeEffect:
 
     @property
     def is_changed(self) -> bool:
-        """Whether the verdict would be another one."""
+        """True if the verdict would change."""
         return self.before != self.after
 
 

@@ -72,7 +72,7 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 class Intent(Protocol[R_co]):
-    """What is to be written, and what each phase of it does."""
+    """The intended write, and the work of each of its phases."""
 
     @property
     def address(self) -> Address:
@@ -84,7 +84,7 @@ class Intent(Protocol[R_co]):
 
     @property
     def takes_over(self) -> bool:
-        """Whether claims of dead workers are released first, if the resource is claimed."""
+        """True if the claims of dead workers are released first, in case the resource is claimed."""
 
     async def perform(self, writer: ResourceWriter, claim: Claim, slot: AsyncExitStack) -> R_co:
         """Go through the phases under a claim."""
@@ -126,7 +126,7 @@ class ResourceWriter:
     # -- claim
 
     async def execute(self, intent: Intent[R_co]) -> R_co:
-        """Write what an intent says, or return why not."""
+        """Write the change of an intent, or return the reason why it was not written."""
         async with AsyncExitStack() as slot:
             if intent.turn is not None:
                 await slot.enter_async_context(self.slots)

@@ -260,7 +260,7 @@ async def take_found(writer: ResourceWriter, run: Run, reading: Found) -> Action
 
 
 async def leave_unsure(writer: ResourceWriter, run: Run, seen: lost_creates.Unsure) -> ActionResult:
-    """Record that nobody knows whether a create was made; it stays open until a person decides."""
+    """Record that the outcome of a create is unknown. The operation stays open until a person decides."""
     run.operation = replace(run.operation, step=OperationStep.UNSURE, token=seen.as_token())
     message = lost_create_reasons.message(run.operation.address, run.operation.token)
     await writer.store.commit(writer.step(run, "write.unsure", {"message": message}))

@@ -82,7 +82,7 @@ class ResumeIntent:
                 return await settle.settle(writer, run)
 
     async def _intended(self, writer: ResourceWriter, run: Run) -> ActionResult:
-        """Nobody knows whether it was sent: live state tells, or the same key makes sending it again harmless."""
+        """Resume a write that was perhaps sent: live state tells, or the same key makes a repetition harmless."""
         checked, operation, reading = run.checked, run.operation, run.reading
         if isinstance(reading, ReadFailure) and reading.trouble is not ReadError.WITHHELD:
             return ActionResult(checked, ActionOutcome.FAILED, "it could not be read; the write that was begun waits")
