@@ -43,7 +43,7 @@ Read = Callable[[Json, Place], "T | Invalid"]
 
 
 class Type(Generic[T]):
-    """What one value must be: how it is read, and its JSON Schema."""
+    """The type of one value: how it is read, and its JSON Schema."""
 
     def __init__(self, read: Read[T], describe: Callable[[], Mapping[str, Json]] = dict) -> None:
         self.read = read
@@ -200,7 +200,7 @@ FRACTION: Final = parsed(fraction, type=["number", "string"])
 
 
 def name_problem(name: str) -> str:
-    """Return why a text cannot be a part of an address, or an empty text."""
+    """Return the reason why a text cannot be a part of an address, or an empty text."""
     bad = re.search(_FORBIDDEN_IN_NAME, name)
     if bad is not None:
         character = "a slash" if bad[0] == "/" else "a blank" if bad[0].isspace() else repr(bad[0])
@@ -456,7 +456,7 @@ def either(words: Mapping[Json, T], otherwise: Type[T]) -> Type[T]:
 
 
 def lazy(load: Callable[[], Type[T]]) -> Type[T]:
-    """Return a type that is loaded when a value of it is met, so that a feature nobody configures is not imported."""
+    """Return a type that is loaded with its first value, so that an unused feature is not imported."""
     return Type(lambda value, at: load().read(value, at), lambda: load().json_schema)
 
 

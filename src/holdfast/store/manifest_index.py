@@ -101,13 +101,13 @@ class ManifestIndex(Protocol):
         """Return the resources of the store."""
 
     def load_set(self, key: bytes) -> ManifestSet | None:
-        """Return what is known of a set of files."""
+        """Return the stored summary of a set of files, or None."""
 
     def keep_set(self, key: bytes, found: ManifestSet, bindings: Iterable[tuple[str, bytes]], now: float) -> None:
         """Store that files fit together, and what their references mean."""
 
     def bindings(self, key: bytes, addresses: Sequence[str] | None) -> list[tuple[str, bytes]]:
-        """Return what the references of some entries mean, or those of all."""
+        """Return the reference targets of some entries, or those of all."""
 
 
 class IndexUpkeep(Protocol):

@@ -214,7 +214,7 @@ class SqliteManifestIndex:
         return [address for (address,) in self._select("known")]
 
     def load_set(self, key: bytes) -> ManifestSet | None:
-        """Return what is known of a set of files."""
+        """Return the stored summary of a set of files, or None."""
         with _translate_errors():
             for (summary,) in self._connection.execute(_SQL["set"], (key,)):
                 count, connections, linked, seal = orjson.loads(summary)
@@ -222,7 +222,7 @@ class SqliteManifestIndex:
         return None
 
     def bindings(self, key: bytes, addresses: Sequence[str] | None) -> list[tuple[str, bytes]]:
-        """Return what the references of some entries mean, or those of all."""
+        """Return the reference targets of some entries, or those of all."""
         if addresses is None:
             return self._select("bindings", key)
         with _translate_errors():
