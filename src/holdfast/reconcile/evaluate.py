@@ -190,7 +190,7 @@ def drop_newly_visible(evaluation: Evaluation, evidence: Evidence) -> Evaluation
 
 
 def drop_removed(evaluation: Evaluation, _: Evidence) -> Evaluation:
-    """Drop undeclared fields of a resource that is never written, because no write will remove them."""
+    """Drop findings of fields whose declaration was removed, if no write ever follows that would remove them."""
     item = evaluation.resource
     is_observed = item.settings.reconcile_mode is ReconcileMode.OBSERVE
     if not evaluation.findings or not (is_observed or item.declaration.policy is ManagementPolicy.OBSERVED):

@@ -103,7 +103,7 @@ class FileReader:
         return await asyncio.to_thread(attribution.likely_actors, self._root, target)
 
     def signature(self, kind: str, document: Json) -> str | None:  # noqa: ARG002 - both kinds have an owner
-        """Return the owner in a document; unmoved since our own write, it accuses nobody."""
+        """Return the owner in a document. If it is unchanged since our own write, it is no evidence."""
         from holdfast.providers.file import attribution  # noqa: PLC0415
 
         return attribution.owner(document)

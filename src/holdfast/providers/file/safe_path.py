@@ -1,8 +1,7 @@
-"""Paths that stay below a root, whatever the declaration, the symbolic links or a race may say.
+"""Paths that stay below a root, despite declarations, symbolic links or races.
 
-Where a path leads is found out first, links and all. What is then opened is opened folder by folder from the root, each
-by its name in the one before and none through a link: a folder that somebody exchanges for a link in between is an
-error, and never a way out.
+A path is resolved first, with all its links. Then it is opened folder by folder from the root, each by its name in the
+previous one and none through a link: a folder that is replaced by a link in between is an error, and never an escape.
 """
 
 from __future__ import annotations
@@ -131,7 +130,7 @@ def _is_link(folder: int, name: str) -> bool:
 
 
 def _is_there(path: Path) -> bool:
-    """Return True if something is there; where that cannot be known, let the attempt to open it say why."""
+    """Return True if the path exists. If that cannot be known, the attempt to open it fails with the reason."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):

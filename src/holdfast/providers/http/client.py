@@ -1,4 +1,4 @@
-"""One exchange with an API: a request out, an answer back, or why there is none. Raises for nothing the world does."""
+"""One exchange with an API: a request and its answer, or the reason why there is none. Remote failures never raise."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Nothing that could be judged came back; for a write that means nobody knows whether it happened."""
+    """No usable answer came back. For a write the outcome is unknown."""
 
     trouble: ReadError
     detail: str

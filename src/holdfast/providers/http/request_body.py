@@ -126,7 +126,7 @@ def _made_to_differ(known: Json, after: Json, changed: tuple[str, ...]) -> Json:
 
 
 def _without_unsent(document: Json, desired: Json, rules: RuleTree) -> Json:
-    """Return what a document sends; all of it if no rule keeps anything back."""
+    """Return the part of a document that is sent: all of it unless a rule keeps something back."""
     if any(rule.cls in _UNSENT for rule in rules.rules):
         return _sendable(document, desired, rules.root)
     return document

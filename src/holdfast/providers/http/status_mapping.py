@@ -14,7 +14,7 @@ from holdfast.model.write_result import WriteError, WriteFailure
 from holdfast.providers.http.client import Answer, Lost
 from holdfast.providers.http.description import StatusRules
 
-_DAY: Final = 86_400.0  # seconds; nobody means to make us wait longer
+_DAY: Final = 86_400.0  # seconds; the longest wait that an API may request
 
 _PARTS: Final = frozenset({206, 207, 208, 226})  # successes that bring something else than the whole of the thing
 

@@ -106,7 +106,8 @@ class HttpWriter:
             headers["If-Match"] = etag
         answer = await self._send(kind.delete, target, kind, headers, ABSENT, gone_is_done=True)
         if isinstance(answer, WriteFailure):
-            # A precondition also fails on what is gone: by an earlier attempt of ours whose answer was lost, perhaps.
+            # A precondition also fails on a deleted resource, perhaps by an earlier attempt of ours whose answer
+            # was lost.
             is_gone = answer.refusal is WriteError.MOVED and isinstance(await self._reader.read(target), NotFound)
             return Done(ident or target.name) if is_gone else answer
         if kind.operation is not None and answer.status in kind.operation.accepted:
@@ -141,7 +142,7 @@ class HttpWriter:
         body: Json,
         gone_is_done: bool = False,  # noqa: FBT001, FBT002
     ) -> Answer | WriteFailure:
-        """Send a write; everything but a success is a refusal, and gone is one that depends on what was asked."""
+        """Send a write. Any answer but a success is a failure, unless the resource is absent and `gone_is_done`."""
         try:
             path = call.path.fill(target, kind.ident(target.id, target.name))
         except UnfilledError as error:
