@@ -13,7 +13,7 @@ from holdfast_emulators import providers_under_test
 NOT_APPLICABLE = {
     # A Resource has no list without a type; the Disks of the subject have neither etags nor secrets.
     "azure": {"import-by-filter", "list", "precondition", "secret"},
-    "file": {"throttle", "not-the-thing"},  # a file system asks nobody to slow down; what is at a path is the file
+    "file": {"throttle", "not-the-thing"},  # a file system has no rate limit; what is at a path is the file
     "http": {"precondition"},  # the Gadgets of the subject have no etag; its Widgets do
     "memory": {"precondition", "not-the-thing"},
 }

@@ -156,7 +156,7 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
 
     sys.excepthook = _crashed
     if not stdout.install():
-        click.echo("Error: standard output is closed; send it to /dev/null if nobody reads it", err=True)
+        click.echo("Error: standard output is closed; send it to /dev/null to discard it", err=True)
         sys.exit(ERROR)
     code, message = stdout.closing_code(_outcome(arguments))
     if message:

@@ -36,7 +36,7 @@ connections:
   files: {{provider: file, root: live}}
 corrections:
   massDrift: {{share: 50%, atLeast: 10}} # so much in an hour is more likely one cause than many
-  contention: {{reverts: 2, backoff: 0s}} # twice revert and moved again: somebody else wants it otherwise
+  contention: {{reverts: 2, backoff: 0s}} # reverted twice and changed again: another writer wants another value
 """
 FREEZE = """\
   windows:

@@ -48,7 +48,7 @@ WAIVER: Final = fields.plain(
         "resource": fields.required(fields.STRING.then(_resource), "name the resources, such as api/Widget/*"),
         "path": fields.required(fields.STRING.then(_path), "name the field, such as /size; /** is all of them"),
         "owner": fields.required(fields.STRING, "a person must answer for it"),
-        "reason": fields.required(fields.STRING, "say why the difference is tolerated"),
+        "reason": fields.required(fields.STRING, "give the reason why the difference is tolerated"),
         "expires": fields.required(
             fields.parsed(time_parsing.end, type="string"), "every waiver ends; give its last day, such as 2026-12-01"
         ),

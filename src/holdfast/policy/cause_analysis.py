@@ -70,7 +70,7 @@ def _other_writer(_: Finding, evidence: Evidence) -> Explained | None:
     return Explained(
         Cause.OTHER_WRITER_CONTROLLER,
         Confidence.MEDIUM,
-        "somebody else writes this field too: it moved back each time after we corrected it",
+        "another writer changes this field again after each correction",
     )
 
 
@@ -101,7 +101,7 @@ def _upgrade(finding: Finding, evidence: Evidence) -> Explained | None:
     if not evidence.rules_changed or finding.changed_by is ChangedBy.BOTH:
         return None
     if finding.changed_by is ChangedBy.LIVE and _same(finding.baseline, finding.observed):
-        sentence = "the rules of comparison changed since the baseline, the live value did not: nobody moved anything"
+        sentence = "the rules of comparison changed since the baseline, and the live value did not"
         return Explained(Cause.TOOL_UPGRADE, Confidence.HIGH, sentence)
     if finding.op is Op.REORDERED or _is_respelt(finding):
         sentence = "the rules of comparison changed since the baseline, and the values differ in spelling or order only"
@@ -127,8 +127,8 @@ def _defaults(finding: Finding, evidence: Evidence) -> Explained | None:
     if finding.cls not in _UNDECLARED or evidence.alike < ALIKE:
         return None
     sentence = (
-        f"the service changed a default: {evidence.alike} other resources of this kind show the very same "
-        "in a field that nobody declared"
+        f"the service changed a default: {evidence.alike} other resources of this kind show the same change "
+        "in an undeclared field"
     )
     return Explained(Cause.PROVIDER_DEFAULT_CHANGE, Confidence.MEDIUM, sentence)
 
@@ -148,12 +148,12 @@ def _edited(finding: Finding) -> Explained:
             sentence = "declaration and world differ since we first looked; who moved cannot be known"
             return Explained(Cause.EXTERNAL_EDIT, Confidence.LOW, sentence)
         case ChangedBy.BOTH:
-            sentence = "somebody changed it outside of Holdfast, and the declaration changed too"
+            sentence = "changed outside Holdfast, and the declaration changed too"
             return Explained(Cause.EXTERNAL_EDIT, Confidence.MEDIUM, sentence)
         case ChangedBy.LIVE | ChangedBy.DECLARED:  # intent never comes here
             declared = finding.cls in (FindingClass.SPECIFIED, FindingClass.ELEMENT, FindingClass.SECRET)
             confidence = Confidence.MEDIUM if declared else Confidence.LOW
-            return Explained(Cause.EXTERNAL_EDIT, confidence, "somebody changed it outside of Holdfast")
+            return Explained(Cause.EXTERNAL_EDIT, confidence, "changed outside Holdfast")
 
 
 def _last_write(finding: Finding, corrections: Sequence[Correction]) -> Write | None:

@@ -60,7 +60,7 @@ class Contention:
         rhythm = f", about every {durations.format_seconds(round(self.period or 0))}" if regular else ""
         times = "once" if self.times == 1 else f"{self.times} times"
         if self.path == WHOLE and self.ours is ABSENT:
-            return f"it was recreated {times}{rhythm}, and is gone again"
+            return f"it was recreated {times}{rhythm}, and is missing again"
         return f"{self.path or 'the document'} was reverted {times}{rhythm}, and has been moved again"
 
 

@@ -20,7 +20,7 @@ class Sign(StrEnum):
     INEFFECTIVE = "did not take"  # it was to be put right, and is as it was
     NOT_REMOVED = "not removed"  # it is declared no more, and the service keeps it
     MISJUDGED = "changed though held to be as declared"  # a write that was not needed by our reckoning changed it
-    BESIDES = "moved besides"  # a write that was about something else moved it
+    SIDE_EFFECT = "side effect"  # a write of other paths changed it
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,5 +102,5 @@ def _signs(data: Mapping[str, Json]) -> dict[Sign, Sequence[str]]:
         Sign.INEFFECTIVE: data.get("unresolved") or (),
         Sign.NOT_REMOVED: data.get("not_removed") or (),
         Sign.MISJUDGED: (shadow or {}).get("changed", ()) if judged_clean else (),
-        Sign.BESIDES: () if judged_clean else data.get("side_effects") or (),
+        Sign.SIDE_EFFECT: () if judged_clean else data.get("side_effects") or (),
     }

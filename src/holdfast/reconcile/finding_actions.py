@@ -25,7 +25,7 @@ from holdfast.store.records import AuditEvent, Claim
 from holdfast.store.transaction import Transaction, WriteChanges
 
 CLAIM_SECONDS = 60.0
-_NOT_ASKED = PathHold(HoldReason.REPORT, "nobody asked for this one to be reverted")
+_NOT_ASKED = PathHold(HoldReason.REPORT, "this finding was not selected for a revert")
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ async def look_for(checker: Checker, store: StateStore, item: ResolvedResource) 
         found = await _candidates(checker, store, item)
     except ReadFailed as error:
         return error.reading if isinstance(error.reading, ReadFailure) else NotFound()
-    return Unsure("the list shows things like it that nobody declares", tuple(found)) if found else NotFound()
+    return Unsure("the list shows similar resources that are not declared", tuple(found)) if found else NotFound()
 
 
 async def _candidates(checker: Checker, store: StateStore, item: ResolvedResource) -> list[str]:

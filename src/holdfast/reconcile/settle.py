@@ -47,7 +47,7 @@ async def settle(writer: ResourceWriter, run: Run) -> ActionResult:
         reading = await writer.checker.read(item, None)
         absent = absent + 1 if isinstance(reading, NotFound) else 0
         if absent >= LAGGING_READS:  # longer than any read lags behind a write
-            return await give_up(writer, run, "it was written, and is gone again")
+            return await give_up(writer, run, "it was written, and is missing again")
         if isinstance(reading, Found):
             learnt = settled_read.learn(run.checked, run.operation, await writer.correction(run), reading)
             if not learnt.stuck or lagging >= LAGGING_LOOKS:
@@ -199,7 +199,7 @@ async def _settle_deleted(writer: ResourceWriter, run: Run) -> ActionResult:
         if isinstance(reading, NotFound):
             break
         if isinstance(reading, Found) and _is_another(checked, reading):
-            return await give_up(writer, run, "it was deleted, and somebody has made another")
+            return await give_up(writer, run, "it was deleted, and another one was created")
         await writer.clock.sleep(writer.patience.delay(min(attempt, 8), None, writer.random01))
     else:
         return ActionResult(checked, ActionOutcome.UNSETTLED, "deleted, but it is still there")

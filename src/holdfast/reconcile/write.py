@@ -135,7 +135,7 @@ class ResourceWriter:
             if claim is None and intent.takes_over and await worker_identity.bury(self.store):
                 claim = await self.keeper.claim(intent.address)
             if claim is None:
-                return intent.not_begun("another worker is at it")
+                return intent.not_begun("another worker is writing this resource")
             try:
                 with self.keeper.keeping(claim):
                     return await intent.perform(self, claim, slot)

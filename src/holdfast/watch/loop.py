@@ -106,7 +106,7 @@ class ResyncLoop:
         others = [(f"{number}/", each) for number, each in enumerate(self.besides)]  # no connection has a slash
         idle = [(name, each) for name, each in others if name not in self._tasks and await self._is_due(name, each)]
         for name, each in idle:
-            self._tasks[name] = asyncio.create_task(each.run(), name=f"besides {name}")
+            self._tasks[name] = asyncio.create_task(each.run(), name=f"periodic {name}")
         return bool(due_on or idle)
 
     async def _is_due(self, name: str, beside: PeriodicTask) -> bool:

@@ -66,7 +66,7 @@ class Wish:
     "files",
     multiple=True,
     metavar="PATH",
-    help="Manifests that say what is declared; by default those beside holdfast.yaml (may be repeated).",
+    help="Manifests with the declarations; by default those beside holdfast.yaml (may be repeated).",
 )
 @click.option("--project", metavar="FILE", help="The project file; holdfast.yaml here or above by default.")
 @click.option("--store", metavar="FILE", help="The store; .holdfast/holdfast.db by default.")

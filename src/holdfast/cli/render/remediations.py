@@ -121,7 +121,7 @@ def show(account: AttemptHistory, now: float) -> None:
     for told in account.told:
         _show_told(told, now)
     if not account.told:
-        console.line("  nothing was tried, or nobody announced it")
+        console.line("  nothing was tried, or no attempt was announced")
     if account.unassessed:
         said = f"{account.unassessed} writes of ours were not assessed: holdfast corrections {account.target}"
         console.line(f"  {said}", fg="bright_black")

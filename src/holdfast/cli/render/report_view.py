@@ -45,9 +45,9 @@ WHO: Final = {
 HOW: Final = {
     Op.CHANGED: "changed",
     Op.ADDED: "added",
-    Op.MISSING: "gone",
+    Op.MISSING: "removed",
     Op.ELEMENT_ADDED: "element added",
-    Op.ELEMENT_MISSING: "element gone",
+    Op.ELEMENT_MISSING: "element removed",
     Op.REORDERED: "reordered",
 }
 

@@ -183,9 +183,9 @@ def fingerprint(address: Address, path: model.Path) -> str:
 def _change(finding: Finding) -> str:
     declared, live = report_view.before_and_after(finding, write=False)
     if declared is ABSENT:
-        return f"is {_said(live)}, which nobody declared"
+        return f"is {_said(live)}, which is not declared"
     if live is ABSENT:
-        return f"should be {_said(declared)} and is gone"
+        return f"should be {_said(declared)} and is missing"
     if declared == live:
         return f"was {report_view.HOW[finding.op]}"
     return f"should be {_said(declared)} and is {_said(live)}"

@@ -103,7 +103,7 @@ class FileWriter:
     def _done(self, wanted: Declared) -> WriteResult:
         seen = file_state.look(self._root, wanted.path)
         if not isinstance(seen, Seen):
-            return WriteFailure(WriteError.MOVED, f"{wanted.path!r} was written, and somebody removed it at once")
+            return WriteFailure(WriteError.MOVED, f"{wanted.path!r} was written, and another writer removed it at once")
         return Done(seen.place.id, file_state.document(seen, wanted), seen.digest)
 
 
@@ -120,7 +120,7 @@ def _answered(call: Callable[[], WriteResult]) -> WriteResult:
     try:
         return call()
     except MovedError:
-        return WriteFailure(WriteError.MOVED, "somebody changed the file while the change was being made")
+        return WriteFailure(WriteError.MOVED, "another writer changed the file during the write")
     except (BadDeclarationError, DocumentError) as error:
         return WriteFailure(WriteError.TERMINAL, str(error))
     except RecursionError:

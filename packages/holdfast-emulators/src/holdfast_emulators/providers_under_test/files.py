@@ -25,7 +25,7 @@ from holdfast.providers.protocol import Connection
 from holdfast.testing.conformance import CallType, ProviderUnderTest, Sample
 
 _SPARED: Final = {"/path": "another path is another file"}
-_CANNOT: Final = {"throttle": "a file system asks nobody to slow down"}
+_CANNOT: Final = {"throttle": "a file system has no rate limit"}
 
 
 def _ini(text: str) -> Json:
