@@ -106,7 +106,7 @@ class Preparing:
         return ready[0] if ready else waiting[0].reason
 
     async def needed(self, address: Address) -> ResolvedResource:
-        """Return a target, or raise InputError that says what to do."""
+        """Return a target, or raise InputError with a remedy."""
         found = await self.one(address)
         if isinstance(found, ResolvedResource):
             return found
@@ -129,7 +129,7 @@ async def remembered(project: Project, connections: Connections, item: ResolvedR
 
 @dataclass(slots=True)
 class Assessments:
-    """The assessments of what was corrected, on the schedule of the watch."""
+    """The assessments of corrections, on the schedule of the watch."""
 
     project: Project
     connections: WritableConnections
@@ -144,7 +144,7 @@ class Assessments:
         return self._assessor
 
     async def run(self) -> bool:
-        """Take further what is due, and show what came of what is over."""
+        """Advance the assessments that are due, and show the results of the finished ones."""
         now = self.project.clock.now()
         if now < self._rests_until or await self._due_at() > now:
             return False

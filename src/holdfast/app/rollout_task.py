@@ -1,4 +1,4 @@
-"""Rollouts on the schedule of the watch: what is due is taken further, with the manifests read again."""
+"""Rollouts on the schedule of the watch: those that are due advance, with the manifests read again."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def with_children(manifests: Manifests, groups: Iterable[TemplateGroup]) -> Mani
 async def with_chosen(
     store: Store, manifests: Manifests, addresses: Iterable[Address], templates: Sequence[Template]
 ) -> Manifests:
-    """Return part of what is declared, with those of the addresses that are children of templates."""
+    """Return the manifests with those of the addresses that are children of templates."""
     if not templates:
         return manifests
     return with_children(manifests, await RolloutRepository(store, SystemClock()).some(templates, addresses))
@@ -96,7 +96,7 @@ async def concurrency_note(project: Project) -> str:
 
 
 async def survey(project: Project, connections: Connections) -> Project:
-    """Check the resources that templates select and the store does not know; return the project with what was seen."""
+    """Check the resources that templates select and the store does not know. Return the project with the results."""
 
     async def check(declarations: Sequence[Declaration]) -> None:
         resources = adopt_scan.fleet_of(project.resources, declarations, project.resources.graph.addresses)

@@ -122,7 +122,7 @@ def _files_of(states: Iterable[ResourceState]) -> dict[str, float]:
 
 
 def _edited_files(files: Mapping[str, float], bases: Sequence[Path]) -> set[str]:
-    """Return the manifests that do not exist any more, or were edited after the last check of what they declare."""
+    """Return the manifests that do not exist any more, or were edited after the last check of their declarations."""
     edited: set[str] = set()
     for name, checked_at in files.items():
         if not name.lower().endswith(file_discovery.SUFFIXES):

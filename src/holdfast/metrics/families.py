@@ -1,4 +1,4 @@
-"""Families of numbers: a meter says what is measured, and readings hold its values by their labels."""
+"""Families of numbers: a meter names a measurement, and samples hold its values by their labels."""
 
 from __future__ import annotations
 

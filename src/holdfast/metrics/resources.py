@@ -1,4 +1,4 @@
-"""Counting resources: verdicts, whether they are to be believed, what is open, and what is held back. Pure."""
+"""Counting resources: verdicts, their staleness, open operations, and held decisions. Pure."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def is_stale(state: ResourceState, now: float) -> bool:
 
 
 def is_overdue(state: ResourceState, now: float) -> bool:
-    """Return True if a check should have been made by now; what was checked later than now must be checked again."""
+    """Return True if a check is overdue. A resource with a check time in the future must be checked again."""
     if state.schedule.due_at is None:
         return False
     return state.schedule.due_at <= now or (

@@ -1,8 +1,8 @@
-"""Budgets: how many corrections may be made in a time, so that a mistake of ours stays small.
+"""Budgets: the number of corrections in a time, so that a mistake of ours stays small.
 
-A rule says what it covers and has one bucket, or one for each connection, kind or resource. A correction charges every
-bucket of every rule that covers it, and is made only if none is empty. What was spent is the store's to count; here is
-only which buckets, how deep, and who gets something when there is not enough for all.
+A rule has one bucket, or one for each connection, kind or resource that it covers. A correction charges every bucket of
+every rule that covers it, and is made only if none is exhausted. The store counts the charges. This module has the
+buckets, their sizes, and the order of candidates if there is not enough for all.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Sizes = Mapping[tuple[str, str], int]  # (connection, kind) -> how many resource
 
 
 class Each(StrEnum):
-    """For what a rule has a bucket of its own."""
+    """The level at which a rule has a bucket of its own."""
 
     FLEET = "fleet"
     CONNECTION = "connection"
@@ -88,9 +88,9 @@ class BudgetRule:
                 yield resources
 
     def bucket(self, address: Address) -> str:
-        """Name the bucket for an address: readable, and the same however much it holds.
+        """Return the name of the bucket for an address. It is readable, and does not depend on the amount.
 
-        The amount is not part of the name, so raising or lowering it does not forget what was spent.
+        So raising or lowering the amount does not forget earlier charges.
         """
         actions = "" if self.actions is None else _actions_text(self.actions) + " "
         covers = f"{actions}{_reasons_text(self.reasons)}"

@@ -1,7 +1,7 @@
-"""Causes: the most likely story behind a finding, how sure we are of it, and when it began.
+"""Causes: the most likely cause of a finding, our confidence in it, and when it began.
 
-A guess from what we remember, told as one: who really did it only the provider's own trail can say. Rules are tried
-from the one that explains most to the one that explains anything, so each finding has exactly one cause.
+This is a guess from our records, and is presented as one: only the provider's own audit log names the actor. Rules are
+tried from the most specific to the most general, so each finding has exactly one cause.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _other_writer(_: Finding, evidence: Evidence) -> Explained | None:
 
 
 def _partial(finding: Finding, evidence: Evidence) -> Explained | None:
-    """Blame our own last write of the path if it did not take and what it left is what we see."""
+    """Blame our own last write of the path if it had no effect and the value is the one that it left."""
     write = _last_write(finding, evidence.corrections)
     if write is None or write.path.took:
         return None

@@ -114,9 +114,10 @@ def backoff_until(put_back: Sequence[Write], rules: ContentionRules) -> float | 
 
 
 def ineffective(corrections: Iterable[Correction]) -> Counter[tuple[str, str]]:
-    """Count the writes that did not take, by kind and path; elements of lists count together.
+    """Count the writes without effect, by kind and path. Elements of lists count together.
 
-    What many resources of a kind do not take is a property of the service: a rule for the profile, not contention.
+    A path without effect on many resources of a kind is a property of the service: a rule for the profile, not
+    contention.
     """
     return Counter(
         (write.correction.address.kind, generalised(write.path.path))

@@ -31,7 +31,7 @@ _LONGEST_TEXT = 64
 
 
 def parse(value: Json) -> float:
-    """Return the seconds; `0` and `never` are 0, which everywhere means off. Raise InputError that says what to write.
+    """Return the seconds; `0` and `never` are 0, which everywhere means off. Raise InputError with an example.
 
     Units are w, d, h, m, s and ms, from large to small, each at most once, with or without a fraction.
     """

@@ -1,4 +1,4 @@
-"""Holding back what was decided: mass drift stops everything, budgets let through what fits.
+"""Limits of the fleet on decisions: mass drift holds all corrections, budgets hold those that do not fit.
 
 A function of the whole batch, because both are about many resources at once. An approval of a plan lifts the hold
 for it, not the budgets.

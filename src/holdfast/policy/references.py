@@ -8,8 +8,8 @@ A string that is one reference and nothing else takes the value with its type; i
 written out. `$${` stands for a plain `${`. Where a name itself holds dots the longest known name wins. Short forms may
 leave out the connection, the kind, and the namespace if it is that of the referring resource or there is none.
 
-A reference to a declared field has the declared value, whatever the live state is; see `engine.referring`. Values are
-never searched for references again.
+A reference to a declared field has the declared value, whatever the live state is (`reconcile.reference_values`).
+Values are never searched for references again.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Unresolved:
 
 @dataclass(frozen=True, slots=True)
 class HeldReference:
-    """A value that cannot be relied on now, because of what became of its source."""
+    """A value that cannot be relied on now, because of the status of its source."""
 
     value: Json
     reason: str
@@ -311,7 +311,7 @@ def _join(parts: list[Json]) -> Json:
 
 
 def value_in(field: Field, provider_id: str | None, document: Json) -> Json | Unresolved:
-    """Read a field from what is known of a resource; ABSENT as the document means it has not been read yet."""
+    """Read a field from the known document of a resource. ABSENT as the document means it has not been read yet."""
     if field.is_id:
         return provider_id if provider_id is not None else Unresolved(f"{field.address} has no id yet")
     if document is ABSENT:

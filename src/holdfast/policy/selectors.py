@@ -112,8 +112,8 @@ def _requirement(text: str, position: int) -> tuple[Requirement, int]:
 class Target:
     """A glob on addresses; each part of the address is matched by itself, so a star never crosses a slash.
 
-    What is left out on the left may be anything: `web-*` is any resource of such a name, `Network/*` every network.
-    `**` stands for any number of parts.
+    Parts that are omitted on the left may be anything: `web-*` is any resource of such a name, `Network/*` every
+    network. `**` stands for any number of parts.
     """
 
     text: str

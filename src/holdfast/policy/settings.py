@@ -80,7 +80,7 @@ class Debounce:
 
 @dataclass(frozen=True, slots=True)
 class Assessing:
-    """Which writes are assessed, and what follows from a bad assessment."""
+    """The writes that are assessed, and the consequences of a bad assessment."""
 
     assess: Assess = Assess.OFF
     undo_below: float = 0.0  # a correction whose assessment scores less is taken back; 0: never
@@ -451,7 +451,7 @@ def _joined_settings(chain: Sequence[Layer]) -> Settings:
 
 
 def _joined(values: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Join what the levels say, the nearest first: of two that speak about the same, the nearest is heard."""
+    """Join the values of the levels, the nearest first. For a key of several levels the nearest one counts."""
     out: dict[str, Any] = {}
     for value in values:
         for key, each in value.items():
@@ -460,7 +460,7 @@ def _joined(values: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def candidates(name: str, layers: Sequence[Layer]) -> list[Given]:
-    """Return every level's say about one setting: the first is in force, the others are what it hides."""
+    """Return the values of every level for one setting. The first is in force and hides the others."""
     return [each[name] for each in (*layers, BUILT_IN) if name in each]
 
 

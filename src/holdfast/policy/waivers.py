@@ -93,7 +93,7 @@ def split(
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """A waiver that would have covered what is a finding again."""
+    """An expired waiver that would have covered a present finding."""
 
     waiver: Waiver
     paths: tuple[str, ...]  # of the findings

@@ -1,10 +1,10 @@
-"""Windows: when corrections may be made and when not, by the clock on the wall of a time zone.
+"""Windows: the times at which corrections may be made, by local time in a time zone.
 
-A freeze window closes, an allow window opens; a freeze wins, and where there is any allow window everything outside of
-all of them is closed. A window comes back every week (days and hours) or happens once (from one instant to another).
+A freeze window closes, an allow window opens. A freeze wins, and if there is any allow window, everything outside of
+all of them is closed. A window recurs every week (days and hours) or occurs once (from one instant to another).
 
-On the days on which the clocks jump it is `moments` that says what a time means: an hour that comes twice belongs to a
-window both times, and a window whose every minute was skipped does not happen.
+On the days on which the clocks jump, `time_parsing` gives a time its meaning: an hour that comes twice belongs to a
+window both times, and a window whose every minute was skipped does not occur.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ def verified(corrections: Iterable[Correction]) -> Iterator[Write]:
 
 
 def decided(corrections: Iterable[Correction]) -> dict[str, float]:
-    """Return when a person last decided about each path, by an edit or by asking: what was before is settled."""
+    """Return when a person last decided about each path, by an edit or by asking. Earlier writes are settled."""
     out: dict[str, float] = {}
     for write in verified(corrections):
         if _is_asked(write):

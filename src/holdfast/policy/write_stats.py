@@ -34,7 +34,7 @@ class Written:
 
 @dataclass(slots=True)
 class TypeRow:
-    """A type: how many writes there were, and what they were found to be."""
+    """A type, with the number of its writes by result."""
 
     type: str
     writes: int = 0
@@ -51,7 +51,7 @@ class TypeRow:
 
 @dataclass(slots=True)
 class PathRow:
-    """A path of a type: what was seen there, how often, and on how many resources."""
+    """A path of a type: the result seen there, how often, and on how many resources."""
 
     type: str
     path: str

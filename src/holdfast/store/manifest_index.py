@@ -104,7 +104,7 @@ class ManifestIndex(Protocol):
         """Return the stored summary of a set of files, or None."""
 
     def keep_set(self, key: bytes, found: ManifestSet, bindings: Iterable[tuple[str, bytes]], now: float) -> None:
-        """Store that files fit together, and what their references mean."""
+        """Store that files fit together, with the targets of their references."""
 
     def bindings(self, key: bytes, addresses: Sequence[str] | None) -> list[tuple[str, bytes]]:
         """Return the reference targets of some entries, or those of all."""

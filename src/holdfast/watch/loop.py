@@ -61,10 +61,10 @@ class ResyncLoop:
     _last_now: float | None = None
 
     async def run(self, *, rounds: int | None = None) -> int:
-        """Watch until stopped, until it is over, or for a number of rounds; return how many there were.
+        """Watch until stopped, until it is over, or for a number of rounds. Return the number of rounds.
 
-        Connections do not wait for one another: each is worked on by a task of its own, and so is what else comes due.
-        Only where the rounds are counted is each of them awaited.
+        Each connection has a task of its own, and so has each periodic task, so that none waits for another. Only if
+        the rounds are counted is each of them awaited.
         """
         await self.mend_schedule()
         await self.spread_backlog()
@@ -120,14 +120,14 @@ class ResyncLoop:
         return False
 
     def _collect(self) -> None:
-        """Take note of what has ended, and of what went wrong with it."""
+        """Remove the finished tasks, and raise their errors."""
         for name, task in list(self._tasks.items()):
             if task.done():
                 del self._tasks[name]
                 task.result()
 
     async def _end(self) -> None:
-        """Wait a little for what is in hand, then stop it: it is recorded, and the next run goes on with it."""
+        """Wait a little for the running tasks, then stop them. They are recorded, and the next run resumes them."""
         tasks = [*self._tasks.values()]
         self._tasks.clear()
         if tasks:
@@ -137,7 +137,7 @@ class ResyncLoop:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _check(self, connection: str, addresses: Sequence[Address]) -> bool:
-        """Check what is due on one connection."""
+        """Check the due resources of one connection."""
         kinds: dict[str, list[Address]] = {}
         for address in addresses:
             kinds.setdefault(address.kind, []).append(address)
@@ -157,7 +157,7 @@ class ResyncLoop:
         self._last_now = now
 
     async def mend_schedule(self) -> None:
-        """Make due what seems to have been checked later than now, because the clock was set back since."""
+        """Make resources due whose check time is in the future, because the clock was set back since."""
         now = self.clock.now()
         while batch := await self.store.checked_in_future(now + CLOCK_TOLERANCE_SECONDS, BATCH):
             await unchecked.set_back(self.store, batch, now)
@@ -181,7 +181,7 @@ class ResyncLoop:
         return True
 
     async def _closely(self, addresses: Sequence[Address]) -> None:
-        """Check and correct; what cannot be checked is unknown from now on, and tried again a little later."""
+        """Check and correct. A resource that cannot be checked becomes unknown, and is retried a little later."""
         try:
             report = await self.correct(addresses)
         except InputError as error:
@@ -238,7 +238,7 @@ class ResyncLoop:
             )
 
     async def spread_backlog(self) -> None:
-        """After a restart, spread what is overdue over a while instead of reading it all in the first second."""
+        """After a restart, spread the overdue checks over a while instead of making them all in the first second."""
         now = self.clock.now()
         overdue = (await self.store.count_statuses(now)).overdue
         if overdue < BACKLOG:

@@ -1,8 +1,8 @@
-"""The catalogue of a run: what its manifests declare, by the manifest index of the store.
+"""The catalogue of a run: the declarations of its manifests, by the manifest index of the store.
 
 A catalogue is only opened for manifests without mistakes. Everything else, and every failure of the index, returns
-None: the manifests are then read one by one, which names the mistakes. A catalogue therefore never decides what is
-wrong, only that nothing is.
+None: the manifests are then read one by one, which names the mistakes. A catalogue therefore never reports a mistake,
+only that there is none.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SWITCH: Final = "HOLDFAST_MANIFEST_INDEX"  # environment; "off" reads all manife
 
 @dataclass(slots=True)
 class Catalog:
-    """The declarations of a run, and what needs what among them."""
+    """The declarations of a run, and their dependencies."""
 
     manifests: Manifests  # with declarations only where there are templates, which need all of them at hand
     declarations: StoredDeclarations
@@ -81,7 +81,7 @@ def read_declared(
 ) -> Manifests | None:
     """Return some declarations of some files, with the strategies and templates there; None: read without the index.
 
-    What can only be wrong between files is not asked, because these are not all.
+    Mistakes between files are not searched for, because these are not all files.
     """
 
     def some(update: IndexUpdate, key: bytes) -> Manifests:  # noqa: ARG001

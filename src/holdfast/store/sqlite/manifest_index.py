@@ -143,7 +143,7 @@ class SqliteManifestIndex:
                 self._connection.execute(_SQL["keep_bodies"].replace("$store", self._store))
 
     def keep_set(self, key: bytes, found: ManifestSet, bindings: Iterable[tuple[str, bytes]], now: float) -> None:
-        """Store that files fit together, and what their references mean."""
+        """Store that files fit together, with the targets of their references."""
         with _translate_errors(), self._transaction():
             execute = self._connection.execute
             execute(_SQL["put_set"], (key, now, orjson.dumps([*found[:3], found.seal.hex()]).decode()))
