@@ -1,4 +1,4 @@
-"""From an observation to a verdict, with what is known of the resource. Decides nothing and writes nothing.
+"""From an observation to a verdict, with the known facts about the resource. Decides nothing and writes nothing.
 
 `is_unchanged` ends an evaluation early. Otherwise the pure steps of `STEPS` run in their order over one `Evaluation`,
 and the verdict is concluded once, at the end.
@@ -45,7 +45,7 @@ def is_unchanged(item: ResolvedResource, state: ResourceState | None, seen: Obse
     """Return True if the last verdict still holds: in sync, with the same declaration, rules and settings.
 
     Without `seen` the service answers for the live side, by its etag or by the digest of the raw bytes. With `seen`
-    the canonical hash of what was read must be that of the baseline. `item` may be another resource of the same kind
+    the canonical hash of the reading must be that of the baseline. `item` may be another resource of the same kind
     and settings. Then the caller knows that the declaration is the same.
 
     A list scan asks a store for the resources of a kind that are idle in the same sense.
@@ -125,7 +125,7 @@ def migrate_rules(evaluation: Evaluation, evidence: Evidence) -> Evaluation:
 
 
 def recall(evaluation: Evaluation, evidence: Evidence) -> Evaluation:
-    """Add the rules in force, and what is known from our last write."""
+    """Add the rules in force, and the facts known from our last write."""
     from holdfast.compare import diff  # noqa: PLC0415 - only where something changed
 
     item, seen = evaluation.resource, evaluation.observation
@@ -180,7 +180,7 @@ def compare(evaluation: Evaluation, _: Evidence) -> Evaluation:
 
 
 def drop_newly_visible(evaluation: Evaluation, evidence: Evidence) -> Evaluation:
-    """Leave out what only the new rules see, in a resource that has no baseline to take it into."""
+    """Drop findings that only the new rules see, if the resource has no baseline that they could join."""
     if not evaluation.findings or not evaluation.resource.is_only_seen or not told(evaluation.resource):
         return evaluation
     from holdfast.reconcile import rule_migration  # noqa: PLC0415 - only after an upgrade or an edit of profiles
@@ -199,7 +199,7 @@ def drop_removed(evaluation: Evaluation, _: Evidence) -> Evaluation:
 
 
 def absorb_late_defaults(evaluation: Evaluation, evidence: Evidence) -> Evaluation:
-    """Let what the service filled in after our write join the baseline, and report it this once."""
+    """Let values that the service filled in after our write join the baseline, and report them once."""
     from holdfast.compare import known_differences  # noqa: PLC0415 - only where something changed
 
     known, baseline = evaluation.known, evaluation.known.baseline
@@ -222,7 +222,7 @@ def absorb_late_defaults(evaluation: Evaluation, evidence: Evidence) -> Evaluati
 
 
 def migrate_version(evaluation: Evaluation, evidence: Evidence) -> Evaluation:
-    """Take what was in sync in the old version of the API over into the new one; its baseline is learnt there."""
+    """Keep the verdict of a resource that was in sync in the old API version. Its baseline is learnt in the new one."""
     if evidence.newer is None or evaluation.findings or not isinstance(evaluation.observation.reading, Found):
         return evaluation
     mode, migration = evaluation.resource.settings.reconcile_mode, evaluation.resource.migration
@@ -289,7 +289,7 @@ def evaluate(item: ResolvedResource, seen: Observation, evidence: Evidence) -> E
 
 
 def repeat_last(item: ResolvedResource, now: float, reading: Unchanged) -> Evaluation:
-    """Return the evaluation of a resource that did not change: as declared, with what was suppressed before."""
+    """Return the evaluation of a resource that did not change: as declared, with the earlier suppressions."""
     evaluation = Evaluation(item, now, Observation(reading))
     if not item.settings.ignored_paths and (item.state is None or not item.state.observed.suppressed):
         return evaluation
@@ -374,7 +374,7 @@ def is_settling(item: ResolvedResource, now: float) -> bool:
 
 
 def _is_touched(evaluation: Evaluation, baseline: diff.Baseline, signature: Signature | None) -> bool:
-    """Return True if what was read bears another name than what was read back after our own write."""
+    """Return True if the reading has another writer than the settled read after our own write."""
     if signature is None:
         return False
     ours, theirs = signature(baseline.observed), signature(evaluation.observation.document)

@@ -63,7 +63,7 @@ def recreated(checked: CheckResult) -> CheckResult:
 
 
 def reverted(checked: CheckResult, pattern: str | None) -> CheckResult:
-    """Revert what a person chose, whatever policy and past say about it; a pause or a window still holds it."""
+    """Revert the selected findings, whatever policy and history decide. A pause or a window still holds them."""
     if checked.inputs is None:
         return checked
     wanted = {paths.format_path(f.path) for f in (chosen(checked, pattern) if checked.verdict.findings else ())}

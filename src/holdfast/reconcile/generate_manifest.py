@@ -1,7 +1,7 @@
-"""Drafting: a declaration of something that is there, so that declaring it changes nothing. Pure.
+"""Generating a declaration of a live resource, such that declaring it changes nothing. Pure.
 
-Left out is what the rules of the kind say is not configuration (what the service alone sets, what moves by itself, its
-defaults), and what must not stand in a manifest: secrets, and texts that a manifest would read as something else.
+Fields that are not configuration by the rules of the kind are left out (read-only fields, runtime values, defaults),
+and so are values that must not be in a manifest: secrets, and texts that a manifest would read as something else.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class _Work:
         return items
 
     def leave_out_references(self, resource: Json) -> None:
-        """Take out what has the shape of a reference to a secret: read back, it would fetch one."""
+        """Remove values with the shape of a reference to a secret, because reading them would fetch one."""
         for pointer, _ in list(secrets.find(resource)):
             whole = next((pointer[:depth] for depth, step in enumerate(pointer) if isinstance(step, int)), pointer)
             apply_patch.remove(resource, whole)
@@ -140,9 +140,9 @@ def _as_read(value: Json) -> Json:
 
 
 def name_for(ident: str, document: Json, taken: Container[str]) -> str:
-    """Return a name for a live thing that nothing else has: its own, else its id, as far as a name may hold them.
+    """Return an unused name for a live resource: its own, else its id, as far as a name may hold them.
 
-    Of an id that is a path only the end counts: what stands before it says where the thing is, not what it is called.
+    Only the end of an id that is a path counts, because the part before it is a location and not a name.
     """
     own = document.get("name") if isinstance(document, dict) else None
     last = ident.rstrip("/").rpartition("/")[2] if ident.startswith("/") else ident

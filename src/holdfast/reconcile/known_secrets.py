@@ -1,7 +1,7 @@
-"""The secrets that this process knows, and how they are recognised wherever they turn up.
+"""The secrets that this process knows, and their recognition in any text.
 
-A service may repeat a secret in any field, key, error or header, and spell it as URLs, JSON or base64 spell it. What
-stands here is looked for in all of these. Values that are short are not looked for: they are found in innocent texts.
+A service may repeat a secret in any field, key, error or header, and encode it as in URLs, JSON or base64. These
+secrets are searched for in all of them. Short values are not searched for, because they occur in innocent texts.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class KnownSecrets:
             self._met[value].add(where)
 
     def met(self, where: str) -> list[str]:
-        """Return the live secrets that a resource has shown, now or before: it may repeat what it had."""
+        """Return the live secrets that a resource has shown, now or before, because it may repeat them."""
         return [value for value, places in self._met.items() if where in places] if self._met else []
 
     def __bool__(self) -> bool:
@@ -193,7 +193,7 @@ def spellings(secret: str) -> Iterator[str]:
 
 
 def _in_base64(data: bytes) -> Iterator[str]:
-    """Go through what base64 makes of a secret wherever in the encoded text it begins, without the unsure ends."""
+    """Yield the base64 encodings of a secret at any offset of the encoded text, without the uncertain ends."""
     for before in range(3):
         written = base64.b64encode(b"\0" * before + data).decode().rstrip("=")
         whole = written[(before * 8 + 5) // 6 : len(b"\0" * before + data) * 8 // 6]

@@ -24,7 +24,7 @@ LOOKS: Final = 3  # with growing waits, before a create is sent again: a list ma
 
 @dataclass(frozen=True, slots=True)
 class Unsure:
-    """It cannot be told whether a create made anything; `candidates` are ids of what it may have made."""
+    """The outcome of a create is unknown. `candidates` are the ids of resources that it may have made."""
 
     why: str
     candidates: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ async def _candidates(checker: Checker, store: StateStore, item: ResolvedResourc
 
 
 def _may_be(item: ResolvedResource, reading: ReadResult | Unchanged) -> bool:
-    """Return True unless what was read differs from what is declared."""
+    """Return True unless the reading differs from the declaration."""
     if not isinstance(reading, Found):
         return isinstance(reading, ReadFailure)
     tree, _ = item.rules_for(reading.document)

@@ -106,7 +106,7 @@ class Surveyor:
 
 @dataclass(slots=True)
 class Declared:
-    """The others of a run whose declarations are all at hand; what is seen of them is not recorded."""
+    """The others of a run whose declarations are all loaded. Their checks are not recorded."""
 
     store: StateStore
     preparer: ResourceResolver
@@ -136,7 +136,7 @@ class Declared:
         return list(await self.store.states(declared))
 
     async def look(self, addresses: Sequence[Address]) -> Sequence[CheckResult]:
-        """Compare them with what is declared."""
+        """Compare them with their declarations."""
         ready, _ = await self.preparer.prepare(addresses)
         return await self.checker.check_all([item for item in ready if not self.is_left_alone(item)], record=False)
 

@@ -20,7 +20,7 @@ from holdfast.store.state import DeclaredState, Digest, ObservedState, ResourceS
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Turns what was seen into what is kept."""
+    """Turns an evaluation into the state to store."""
 
     random01: Callable[[], float]
     patience: RetryPolicy
@@ -31,7 +31,7 @@ class Memory:
         return resync_schedule.next_due(now, period, jitter, self.random01(), shape) if period > 0 else None
 
     def after_check(self, evaluation: Evaluation, governed: PolicyOutcome) -> ResourceState:
-        """Return the state after a check; a failed read changes only what is known about failing."""
+        """Return the state after a check. A failed read changes only the facts about failures."""
         from holdfast.reconcile import conditions  # noqa: PLC0415 - only where something changed
 
         item, now, state, verdict = evaluation.resource, evaluation.at, evaluation.before, evaluation.verdict

@@ -87,9 +87,9 @@ class Observer:
         return {key: task.result() for key, task in tasks.items()}
 
     async def listed(self, connection: str, kind: str, expected: Digests) -> Listing | ReadFailure:
-        """Read what is expected of a kind, by id; of what has the digest beside its id only that it is unchanged.
+        """List the expected resources of a kind by id. An item with the expected digest is only marked as unchanged.
 
-        Of items that have not moved nothing else is kept, so a sweep of many needs little memory.
+        Nothing else is kept of unchanged items, so a list scan of many needs little memory.
         """
         reader = await self.world.reader(connection)
         gate = self.world.gate(connection)

@@ -73,7 +73,7 @@ def hold_paths(
 
 
 def plan_digest(evaluation: Evaluation, inputs: DecisionInputs) -> str:
-    """Name exactly this plan: the resource, its declaration, its findings, and what an approval would let through.
+    """Return the digest of exactly this plan: the resource, its declaration, its findings, and the held paths.
 
     Values that are not compared are not part of it, because many APIs show some that never stand still.
     """

@@ -126,7 +126,7 @@ class LimitHold:
 
 @dataclass(frozen=True, slots=True)
 class PolicyEvaluator:
-    """Knows the rules, and asks the store for what people said and what was done."""
+    """Applies the rules, with the decisions of people and the history from the store."""
 
     store: Store
     rules: PolicyRules = field(default_factory=PolicyRules)
@@ -171,7 +171,7 @@ class PolicyEvaluator:
     def govern(
         self, evaluation: Evaluation, inputs: DecisionInputs, overrides: Overrides, past: WriteHistory
     ) -> PolicyOutcome:
-        """Decide, within what policy, people and the past allow."""
+        """Decide within the limits of policy, people and history."""
         from holdfast.policy import windows, write_reasons  # noqa: PLC0415 - only where something changed
 
         verdict, now, address = evaluation.verdict, evaluation.at, evaluation.resource.declaration.address
@@ -210,7 +210,7 @@ class PolicyEvaluator:
         now: float,
         sizes: Sizes | None = None,
     ) -> LimitHold:
-        """Look at all decisions of a run: whether they are mass drift, and what fits into the budgets.
+        """Check all decisions of a run for mass drift, and return those that fit into the budgets.
 
         `sizes` are the sizes of the fleet before the run, where it has recorded new resources since.
         """
@@ -235,7 +235,7 @@ class PolicyEvaluator:
     async def mass_drift(
         self, checks: Sequence[Wanting], foreseen: Mapping[Address, Verdict], sizes: Sizes, now: float
     ) -> MassDrift | None:
-        """Judge the drift of the whole fleet: what is seen, foreseen or known of the rest, and what was reverted."""
+        """Judge the drift of the whole fleet: present, foreseen and recorded drift, and recent reverts."""
         guard = self.rules.corrections.mass_drift
         if guard is None:
             return None

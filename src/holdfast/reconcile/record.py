@@ -76,7 +76,7 @@ def add_check(transaction: Transaction, checked: CheckResult, random01: Callable
 
 
 def _add_contentions(transaction: Transaction, checked: CheckResult) -> None:
-    """Leave what is fought over to a person, from now on."""
+    """Quarantine the contended paths from now on."""
     for contention in checked.new_contentions:
         data: dict[str, Json] = {
             "times": contention.times,
@@ -140,5 +140,5 @@ def _observed(suppressed: Suppressed) -> dict[str, Json]:
 
 
 def _plain(value: Json) -> Json:
-    """Return a value as events keep it: what is absent is null."""
+    """Return a value as events keep it: an absent one is null."""
     return None if value is ABSENT else value

@@ -2,11 +2,11 @@
 
 A declaration with secrets becomes two documents: the clear one, which only the provider's writer ever sees, and the
 redacted one, in which every secret is its keyed fingerprint. Observations are redacted the same way as they are read,
-before anything looks at them (`looking`), so a secret that comes back in clear is still compared, as a fingerprint.
+before anything uses them (`observe`), so a secret that comes back in clear is still compared, as a fingerprint.
 
-Secret is what stands where the declaration has a secret, in any element of a list (`secret_places`), what the rules
-call so, and every text with a secret in it that this process knows (`known_secrets`), or that the document itself shows
-at such a place.
+Three kinds of values are secret: those at the places of declared secrets, in any element of a list (`secret_paths`),
+those that the rules call secret, and every text that contains a secret known to this process (`known_secrets`) or shown
+by the document itself at such a place.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def redact(document: Json, place: SecretPlace | None, rules: RuleTree | None, me
 
 
 def revealed(document: Json, secrets: Mapping[str, Json]) -> Json:
-    """Return a redacted document with what `secrets` has for a fingerprint in its place."""
+    """Return a redacted document in which the fingerprints of `secrets` are replaced by their values."""
     if isinstance(document, dict):
         return {key: revealed(item, secrets) for key, item in document.items()}
     if isinstance(document, list):

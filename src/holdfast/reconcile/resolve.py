@@ -128,9 +128,9 @@ class ResourceResolver:
         return ready, waiting
 
     def _know_all(self) -> None:
-        """Learn every secret of the fleet before anything is read: it may turn up in what others show.
+        """Learn every secret of the fleet before anything is read, because other resources may show it.
 
-        One that cannot be had is told of when its resource is prepared.
+        A secret that cannot be fetched is reported when its resource is resolved.
         """
         if self._knows_all:
             return
@@ -143,7 +143,7 @@ class ResourceResolver:
                         self.world.known.add(resolver.fetch(reference).reveal())
 
     async def _sources(self, wanted: Sequence[Address], *, ahead: bool) -> Sources:
-        """Gather what is known of everything that some declarations refer to, near and far."""
+        """Return the known facts about all direct and indirect dependencies of some declarations."""
         graph = self.fleet.graph
         if not graph.bindings and not any(map(graph.dependencies, wanted)):
             return Sources(dict(await self.store.states(wanted)), {}, {}, ahead)
@@ -175,7 +175,7 @@ class ResourceResolver:
         return sources
 
     def in_turn(self, wanted: Sequence[Address]) -> list[list[Address]]:
-        """Part what is to be looked at by what it takes live values from, which must be looked at before it."""
+        """Split the resources into layers, so that the sources of live values are checked before their dependents."""
         if not self.fleet.graph.bindings:
             return [list(wanted)]
         among = set(wanted)
@@ -197,12 +197,12 @@ class ResourceResolver:
         return declaration is not None and paths.resolve(declaration.desired, wanted.path) is not ABSENT
 
     def note(self, checked: CheckResult) -> None:
-        """Remember a check of this run, for what takes live values from that resource."""
+        """Remember a check of this run for the dependents that take live values from the resource."""
         if checked.address in self._watched:
             self._looked[checked.address] = checked
 
     async def _declare(self, sources: Sources, reached: Iterable[Address]) -> None:
-        """Fill in the declarations of what is referred to by fields, each after what it refers to itself."""
+        """Resolve the declarations that are referred to by fields, each after its own dependencies."""
         bindings, declared = self.fleet.graph.bindings, self.fleet.declarations
         fields = (each for address in reached for each in bindings.get(address, {}).values())
         wanted = {each.address for each in fields if not each.is_id and each.address in declared}
@@ -344,7 +344,7 @@ class ResourceResolver:
     async def _import(
         self, declaration: Declaration, state: ResourceState | None, criteria: Mapping[str, Json]
     ) -> ResourceState | Blocked:
-        """Find what is to be taken over: by its id, or by a filter that must match exactly one."""
+        """Find the resource to import: by its id, or by a filter that must match exactly one."""
         wanted = declaration.import_from
         assert wanted is not None
         base = state or ResourceState(declaration.address, declared=DeclaredState(declaration.provider))

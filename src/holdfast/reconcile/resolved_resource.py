@@ -200,7 +200,7 @@ class ResolvedResource:
         )
 
     def with_id(self, provider_id: str | None) -> ResolvedResource:
-        """Return the same for a read of what our write left under this id, in the usual version of the API."""
+        """Return the resource with the id that our write returned, in the usual version of the API."""
         state = self.state or ResourceState(self.declaration.address, DeclaredState(self.declaration.provider))
         return replace(
             self, state=replace(state, observed=replace(state.observed, provider_id=provider_id)), version=None

@@ -136,7 +136,7 @@ def without_newly_visible(
 ) -> Sequence[Finding]:
     """Return the findings without those that only the new rules see, in a resource that is only observed.
 
-    They stay suppressed while both sides are what they were at the last check, since the rules took over.
+    They stay suppressed while both sides are as at the last check, since the rules took over.
     """
     state = item.state
     newly_visible = {path for path, each in told(item).items() if each.because is SuppressionReason.NEWLY_VISIBLE}
@@ -158,7 +158,7 @@ def without_newly_visible(
 
 
 def _absorbed(base: _Base, newly_visible: list[Finding]) -> tuple[Json, Json]:
-    """Take what is newly visible into a baseline that something else has moved away from."""
+    """Add newly visible differences to a baseline that has changed otherwise."""
     assert base.baseline is not None
     applied, observed = apply_patch.copied(base.baseline.applied), apply_patch.copied(base.baseline.observed)
     for each in newly_visible:

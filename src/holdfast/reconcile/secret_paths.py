@@ -79,7 +79,7 @@ def _named(elements: SecretPlace, declared: list[Json], key: str) -> dict[str, S
 
 
 def _without_shown(place: SecretPlace, declared: Json) -> SecretPlace | None:
-    """Return a place without what one element declares in clear."""
+    """Return a place without the parts that one element declares in clear."""
     if place.everything:
         return place if declared is ABSENT else _merged([declared])
     if isinstance(declared, list) and place.elements is not None:
@@ -117,7 +117,7 @@ def _pattern(path: Path, declared: Json, place: SecretPlace | None) -> str:
 
 
 def _selector(element: Json, place: SecretPlace | None) -> Selector | None:
-    """Name an element, where another shows in clear what is secret in this one; else a field is secret in all."""
+    """Return the selector of an element if another one shows the field in clear; else the field is secret in all."""
     if place is None or not place.key or all(below == place.elements for below in place.named.values()):
         return None
     return Selector(((place.key, element[place.key]),))

@@ -115,7 +115,7 @@ def inputs_from_json(body: Mapping[str, Any]) -> DecisionInputs:
 
 
 def reading_as_json(reading: ReadResult, observed: Digest | None) -> dict[str, Json]:
-    """Return a reading as a document; what was found is kept by its digest."""
+    """Return a reading as a document. A found document is kept by its digest."""
     match reading:
         case Found():
             return {"result": "found", "observed": observed}

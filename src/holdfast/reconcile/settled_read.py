@@ -95,7 +95,7 @@ def _before(checked: CheckResult, operation: WriteOperation) -> tuple[Finding, .
 
 
 def _written(operation: WriteOperation, begun: CorrectionRecord | None) -> tuple[str, ...] | None:
-    """Return the paths that a write was to put right, None for all: what policy left alone has not failed."""
+    """Return the paths that a write was to revert, None for all. Paths that policy left alone have not failed."""
     if begun is None or operation.action != Action.UPDATE.value:
         return None
     return tuple(each.path for each in begun.paths)
@@ -118,7 +118,7 @@ def pinned_in_vain(checked: CheckResult, stuck: Sequence[str]) -> list[str]:
 
 
 def shadow(checked: CheckResult, observed: Json, tree: RuleTree) -> dict[str, Json]:
-    """Return, for a resource in shadow mode, whether the write was needed by our comparison, and what it changed."""
+    """Return, for a resource in shadow mode, whether our comparison called the write needed, and its changes."""
     if checked.prepared.settings.reconcile_mode is not ReconcileMode.SHADOW or checked.observed is ABSENT:
         return {}
     moved = diff.differences(checked.observed, observed, tree)

@@ -17,7 +17,7 @@ from holdfast.store.transaction import PartialUpdates, Transaction
 
 
 async def unresolved(store: StateStore, reasons: Mapping[Address, str], now: float) -> None:
-    """Record that resources could not be checked, and why; of what was never checked nothing is recorded."""
+    """Record that resources could not be checked, with the reasons. A resource without any check is left out."""
 
     def withdraw(state: ResourceState) -> WithdrawnVerdict:
         verdict = verdict_rules.unknown(f"not checked: {reasons[state.address]}")

@@ -1,8 +1,8 @@
-"""Take back a correction of ours, as carefully as it was made: an intent of the one write path.
+"""Undo of a correction, as careful as the correction itself: an intent of the one write path.
 
-The same guard as for any write: if live state is not what we wrote any more, another writer changed it since, and
-nothing is undone. Afterwards live state differs from the declaration on purpose, so the paths are left to a person.
-Otherwise the next check would correct them again.
+The same guard as for any write: if live state differs from our write, another writer changed it since, and nothing is
+undone. Afterwards live state differs from the declaration on purpose, so the paths are quarantined. Otherwise the next
+check would correct them again.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _UNWRITTEN = frozenset(
 
 
 class CannotUndo(InputError):  # noqa: N818 - what a person asked for cannot be done
-    """A correction that cannot be taken back, with the reason and what to do instead."""
+    """A correction that cannot be undone, with the reason and a remedy."""
 
 
 class Postponed(CannotUndo):
@@ -67,7 +67,7 @@ class CorrectionUndo:
     writer: ResourceWriter
 
     async def undo(self, correction: CorrectionRecord, item: ResolvedResource, who: str, why: str) -> Undone:
-        """Revert to what was there before; raise CannotUndo, having written nothing, if that is not possible.
+        """Revert to the state before the correction. Raise CannotUndo, having written nothing, if that is not possible.
 
         An undo of the same correction that was begun before is finished.
         """
@@ -323,7 +323,7 @@ def _require_unmoved_since_made(correction: CorrectionRecord, checked: CheckResu
 
 
 def _is_back(correction: CorrectionRecord, checked: CheckResult) -> bool:
-    """Return True if the live state is what an undo brings about."""
+    """Return True if the live state is already that of the undo."""
     if correction.action in _MADE:
         return isinstance(checked.reading, NotFound)
     return isinstance(checked.reading, Found) and not _not_back(correction, checked.observed)

@@ -79,7 +79,7 @@ def _left(checked: CheckResult) -> tuple[str, ...]:
 def left_alone(
     verdict: Verdict, caused: Collection[str], unresolved: Collection[str], documents: Collection[Json], rules: RuleTree
 ) -> tuple[str, ...]:
-    """Return the paths that a write must not touch: what drifted and was not decided on, and what is not compared.
+    """Return the paths that a write must not touch: drift that was not decided on, and paths that are not compared.
 
     A path that an earlier write could not revert is not among them, because to send it would be to declare it.
     """

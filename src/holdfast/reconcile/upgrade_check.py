@@ -103,7 +103,7 @@ def _rehearsed(item: ResolvedResource, documents: Mapping[Digest, Json]) -> Upgr
 
 
 def _verdict(item: ResolvedResource, documents: Mapping[Digest, Json], rules: Json) -> Verdict:
-    """Judge what was last seen by some rules."""
+    """Return the verdict about the last observation by some rules."""
     state = item.state
     assert state is not None
     assert state.observed.document is not None
@@ -124,7 +124,7 @@ def _verdict(item: ResolvedResource, documents: Mapping[Digest, Json], rules: Js
 
 
 def _counted(item: ResolvedResource, verdict: Verdict, documents: Mapping[Digest, Json]) -> Verdict:
-    """Return a verdict without what only the new rules see."""
+    """Return a verdict without the findings that only the new rules see."""
     live = rule_migration.without_newly_visible(item, verdict.findings, documents)
     return verdict if len(live) == len(verdict.findings) else verdict_rules.conclude(live)
 
@@ -154,7 +154,7 @@ def _why(before: Verdict, after: Verdict) -> str:
 async def children(
     repository: RolloutRepository, declared: Sequence[Template], around: Mapping[Address, Declaration]
 ) -> list[UpgradeEffect]:
-    """Rehearse the children of templates that were settled before, with what these said then."""
+    """Check the children of templates that were settled before, with the templates of that time."""
     as_recorded = []
     for template in declared:
         record = await repository.recorded(template)
@@ -191,6 +191,6 @@ def _standing(findings: Sequence[TemplateFinding]) -> str:
 
 
 def _acting(standing: str) -> str:
-    """Return a standing without what is only told."""
+    """Return a standing without the parts that are only reported."""
     parts = [part for part in standing.split(", ") if part not in _TOLD]
     return ", ".join(parts) or "in_sync"

@@ -38,7 +38,7 @@ def is_dead(worker: str) -> bool:
 
 
 async def bury(store: ClaimStore) -> int:
-    """Give back what dead workers had claimed; return how many claims that were."""
+    """Release the claims of dead workers. Return the number of claims."""
     claims = await store.claims()
     dead = {owner for owner in {claim.owner for claim in claims} if is_dead(owner)}
     left = [claim for claim in claims if claim.owner in dead]
