@@ -165,7 +165,7 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def _crashed(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Show a crash like everything else: a message in it may hold what a service said, or a secret."""
+    """Show a crash like everything else, because its message may hold a text of a service, or a secret."""
     import traceback
 
     from holdfast.cli import console

@@ -1,4 +1,4 @@
-"""The small world that the demo plays in: a shop behind an API, some files, and what is declared about both."""
+"""The environment of the demo: a shop behind an API, some files, and the declarations of both."""
 
 from __future__ import annotations
 

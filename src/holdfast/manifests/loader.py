@@ -1,4 +1,4 @@
-"""Reading manifests: from what a person named to declarations and strategies, or to everything that is wrong with them.
+"""Reading manifests: from the named files to declarations and strategies, or to all mistakes in them.
 
 The result does not depend on the order in which files are named or found.
 """
@@ -59,10 +59,10 @@ def read(
     stdin: BinaryIO | None = None,
     whole: bool = True,
 ) -> Manifests:
-    """Read files, folders, globs and `-`; raise InputError, or InputErrors with all that is wrong in all of them.
+    """Read files, folders, globs and `-`; raise InputError, or InputErrors with all mistakes in all of them.
 
-    `kinds` are the known providers with their kinds (none for any kind); without it any provider passes. What can only
-    be wrong between documents of several files is not asked where these are not the `whole`.
+    `kinds` are the known providers with their kinds (none for any kind); without it any provider passes. Mistakes
+    between documents of several files are not searched for if these are not the `whole`.
     """
     project = project.with_local(file_discovery.common_folder(given))
     found, errors = file_discovery.find(given, project.profiles)

@@ -42,7 +42,7 @@ class Secret:
         self._value = value
 
     def reveal(self) -> Json:
-        """Return the value in clear; only for what is sent to a provider, and for fingerprints."""
+        """Return the value in clear. Only for requests to a provider, and for fingerprints."""
         return self._value
 
     def told_by(self) -> Json:
@@ -138,7 +138,7 @@ _EXAMPLES: Final = {
 
 
 def parse_reference(value: Json, allowed: Sequence[str], base: str = "") -> Reference:
-    """Read `{env: NAME}` and the like; raise InputError, which never repeats what was found."""
+    """Read `{env: NAME}` and the like; raise InputError, which never repeats the value."""
     choices = " or ".join(_EXAMPLES[word] for word in allowed)
     if not isinstance(value, Mapping) or len(value) != 1:
         raise InputError(f"a secret is never written here, only where to find it: {choices}")
@@ -251,7 +251,7 @@ class Resolver:
     _fetched: dict[tuple[Reference, str], Secret] = field(default_factory=dict, repr=False)
 
     def within(self, folder: str, connection: str, references: Mapping[str, Reference]) -> Resolver:
-        """Return the resolver for resources of one folder and connection; what was fetched is shared."""
+        """Return the resolver for resources of one folder and connection. Fetched secrets are shared."""
         return replace(self, folder=folder, connection=connection, of_connection=references)
 
     def fetch(self, reference: Reference) -> Secret:
@@ -311,7 +311,7 @@ def _decoded(data: bytes, what: str) -> str:
 
 
 def resolve_secrets(value: Json, resolver: Resolver) -> Json:
-    """Return the document with a Secret in place of each reference; what has none is shared, not copied.
+    """Return the document with a Secret in place of each reference. Parts without references are shared, not copied.
 
     Raise InputError with the field of the first reference that is malformed or leads nowhere.
     """

@@ -1,7 +1,7 @@
 """References: a field of one resource used in the declaration of another.
 
     ${prod/Network/core.id}            the provider's id of the network
-    ${Network/core.subnets[0].cidr}    a field of its observed document; what is left out of the address must be unique
+    ${Network/core.subnets[0].cidr}    a field of its observed document; a shortened address must be unique
     ${core#/tags/a.b}                  the field as a path, for names and keys that hold a dot
 
 A string that is one reference and nothing else takes the value with its type; inside a longer text the value is

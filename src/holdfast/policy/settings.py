@@ -1,8 +1,8 @@
 """The settings in force for a resource, and where each of them comes from.
 
 One table holds them all: a new setting is a row of REGISTRY and a field of Settings, and every level, flag, environment
-variable and explanation follows. A level is a mapping from a setting's name to what it was given there; the first level
-that speaks about a setting wins, each setting by itself:
+variable and explanation follows. A level is a mapping from a setting's name to its value there. The first level that
+has a setting wins, each setting by itself:
 
     resource -> strategy's kind override -> strategy's defaults -> flag -> environment -> holdfast.yaml -> built-in
 """

@@ -94,7 +94,7 @@ class Blocked:
 
 @dataclass(slots=True)
 class ResourceResolver:
-    """Turns declarations into Prepared ones, as far as what they refer to is known."""
+    """Turns declarations into resolved resources, as far as their references have values."""
 
     store: Store
     world: Connections

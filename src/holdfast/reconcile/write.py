@@ -1,9 +1,9 @@
 """One write from end to end: claim, recheck, intend, send, poll, settle, record.
 
 `ResourceWriter.execute` is the only way that anything live is changed: apply, adopt, delete, resume, rollout and undo
-are intents of it. An intent says what each phase does (`write_decision`, `write_resume`, `undo`). The writer owns the
+are intents of it. An intent has the work of each phase (`write_decision`, `write_resume`, `undo`). The writer owns the
 claim, the sends, and the polling. Every phase is recorded before the next begins, so a crash at any point leaves an
-Operation that says how far the write came. Nothing that is not idempotent is repeated without a read.
+Operation with the progress of the write. A call that is not idempotent is never repeated without a read.
 
 The turn at the connection's limits comes first, so that a write that waits holds no claim and has recorded nothing.
 """

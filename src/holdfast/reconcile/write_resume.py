@@ -1,4 +1,4 @@
-"""Finish a write that an earlier process began, from what is recorded of it and what is live now."""
+"""Finish a write that an earlier process began, from its record and the live state."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _is_deletion(operation: WriteOperation) -> bool:
 
 
 async def is_unmoved(writer: ResourceWriter, run: Run) -> bool:
-    """Return True if live state is what a write was decided on."""
+    """Return True if live state is that of the decision to write."""
     checked, operation = run.checked, run.operation
     if checked.observed is ABSENT or operation.pre_image is None:
         return operation.action != Action.UPDATE.value
@@ -126,7 +126,7 @@ async def is_unmoved(writer: ResourceWriter, run: Run) -> bool:
 
 
 async def _is_written(writer: ResourceWriter, run: Run) -> bool:
-    """Return True if what an update was to revert is right: then it was sent, and only the record is missing."""
+    """Return True if all paths of an update have their values: then it was sent, and only the record is missing."""
     begun = await writer.correction(run)
     if run.operation.action != Action.UPDATE.value or begun is None or not isinstance(run.reading, Found):
         return False

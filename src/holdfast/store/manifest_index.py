@@ -1,4 +1,4 @@
-"""The contract of the manifest index: what each manifest declared when it was last read.
+"""The contract of the manifest index: the declarations of each manifest when it was last read.
 
 The index is a cache. Every row may be deleted at any time, and a file is always believed over its row. It holds no
 value of a declared document, unless the store holds the same document in clear already, because a manifest may contain

@@ -174,7 +174,7 @@ class Tour:
         return report
 
     async def _command(self, title: str, *arguments: str) -> str:
-        """Run a command as a user would, and show what it says."""
+        """Run a command as a user would, and show its output."""
         _say(title, f"holdfast {' '.join(arguments)}")
         environment = {**os.environ, **({"FORCE_COLOR": "1"} if console.use_colour() else {"NO_COLOR": "1"})}
         process = await asyncio.create_subprocess_exec(

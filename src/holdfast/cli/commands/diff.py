@@ -43,10 +43,10 @@ def diff_command(
     detailed_exitcode: bool,
     output_: str,
 ) -> int:
-    """Compare DESIRED (a declaration) with OBSERVED (what is there); YAML or JSON, - is standard input.
+    """Compare DESIRED (a declaration) with OBSERVED (live state); YAML or JSON, - is standard input.
 
-    With --baseline the comparison is three-way: it says who moved, and what the service fills in by itself is not
-    mistaken for a change.
+    With --baseline the comparison is three-way: it names the side that changed, and values that the service fills
+    in are no findings.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""`holdfast discover`: what is live and declared nowhere, how much of it, and manifests that take it over."""
+"""`holdfast discover`: undeclared live resources, their number, and manifests that adopt them."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def correlation_of(event: AuditEvent) -> str | None:
 
 
 def _as_json(chained: ChainedEvent, source: str) -> dict[str, Json]:
-    """Return an event as a CloudEvent; what the chain says about it goes into extension attributes."""
+    """Return an event as a CloudEvent. Its place in the chain goes into extension attributes."""
     event = chained.event
     ident = str(event.data.get("id") or chained.hash)
     data = {key: value for key, value in event.data.items() if not (key == "id" and value == ident)}

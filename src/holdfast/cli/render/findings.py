@@ -107,13 +107,13 @@ def show_verdict(verdict: Verdict) -> None:
 
 
 def show(findings: Iterable[Finding], indent: str = "  ") -> None:
-    """Print findings, one block each: where, what is there and what is declared, who, by which rule."""
+    """Print findings, one block each: path, live and declared value, author, rule."""
     for finding in findings:
         _show_one(finding, _SYMBOL[finding.op], change_text(finding), indent)
 
 
 def show_planned(findings: Iterable[Finding], written: frozenset[str], indent: str = "  ") -> None:
-    """Print findings as a plan has them: `written` from what is there to what is declared, the others as they stay."""
+    """Print findings as a plan has them: `written` from the live to the declared value, the others as they stay."""
     for finding in findings:
         if paths.format_path(finding.path) in written:
             _show_one(finding, _SYMBOL[_REVERSED.get(finding.op, finding.op)], write_text(finding), indent)

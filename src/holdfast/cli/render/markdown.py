@@ -1,8 +1,8 @@
 """Markdown for pull-request comments and job summaries: a headline, a table, and a diff a resource, folded away.
 
 Everything is escaped for the dialect of GitHub and GitLab: no value can close a table cell, a code block or a
-`<details>`, draw an image, or call a person by `@name`. The whole stays below the size that a comment may have; what
-does not fit is left out resource by resource, and counted.
+`<details>`, draw an image, or notify a person by `@name`. The page stays below the size limit of a comment. Resources
+that do not fit are left out one by one, and counted.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _table_head(command: str) -> tuple[str, str]:
 
 
 class _Item(NamedTuple):
-    """One resource: its row of the table, and what is folded away."""
+    """One resource: its row of the table, and its folded details."""
 
     row: str
     details: str
@@ -107,7 +107,7 @@ class _Page:
         return True
 
     def lines(self, items: int) -> Iterator[str]:
-        """Go through the table, the details, and what was left out."""
+        """Yield the table, the details, and the counts of omitted parts."""
         if self._table:
             yield from (*_table_head(self.command), *self._table, "")
         yield from self._details

@@ -77,7 +77,7 @@ def show_begun(begun: int) -> None:
 
 
 def show_details(record: RemediationRecord) -> None:
-    """Print what is known of one remediation."""
+    """Print the details of one remediation."""
     state = record.assessment
     console.line(f"  state before: {record.pre.hash if record.pre is not None else record.pre_note or 'not known'}")
     if state is None:
@@ -114,7 +114,7 @@ def show_all(found: Sequence[RemediationRecord], now: float) -> None:
 
 
 def show(account: AttemptHistory, now: float) -> None:
-    """Print what was tried on a target."""
+    """Print the attempts on a target."""
     today = account.today
     known = today.hash if isinstance(today, StateHash) else f"not known ({today.detail})"
     console.line(f"{account.target}: today's state is {known}", bold=True)

@@ -65,7 +65,7 @@ class Around:
 
 @dataclass(frozen=True, slots=True)
 class SourcePlace:
-    """Where something is declared; `uri` is a path below the root, or absolute for what lies outside of it."""
+    """The place of a declaration. `uri` is a path below the root, or an absolute path outside of it."""
 
     uri: str
     line: int
@@ -108,7 +108,7 @@ def headline(report: RunReport) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How much of what is declared could be judged, and what became of the rest."""
+    """The number of declared resources that could be judged, and the numbers of the others by reason."""
 
     total: int
     judged: int
@@ -133,7 +133,7 @@ class Coverage:
 
 
 def coverage(report: RunReport) -> Coverage:
-    """Count what could be judged."""
+    """Count the resources that could be judged."""
     unknown = sum(one.verdict.status is Status.UNKNOWN for one in report.checked)
     lost = sum(one.is_error for one in report.waiting)
     return Coverage(
@@ -146,7 +146,7 @@ def coverage(report: RunReport) -> Coverage:
 
 
 def suppressions(report: RunReport) -> Iterator[tuple[CheckResult, Suppressed]]:
-    """Go through what was suppressed, by address."""
+    """Yield the suppressed findings by address."""
     for one in by_address(report):
         for suppressed in one.verdict.suppressed:
             yield one, suppressed
@@ -227,14 +227,14 @@ def for_programs(value: Json) -> Json:
 
 
 def is_write(around: Around) -> bool:
-    """Return True if the rendering is about what is to be done, rather than about what moved."""
+    """Return True if the rendering is about planned writes, rather than about drift."""
     return around.command == "plan"
 
 
 def before_and_after(finding: Finding, *, write: bool) -> tuple[Json, Json]:
-    """Return the two sides of a diff: what moved goes from declared to live, a write from live to declared.
+    """Return the two sides of a diff: drift goes from declared to live, a write from live to declared.
 
-    What was never declared is measured against the baseline.
+    An undeclared field is compared with the baseline.
     """
     declared = finding.desired if finding.desired is not ABSENT else finding.baseline
     return (finding.observed, declared) if write else (declared, finding.observed)

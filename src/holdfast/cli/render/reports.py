@@ -1,4 +1,4 @@
-"""How runs look: plans with Terraform's symbols, checks with their coverage, applies with what was done."""
+"""The output of runs: plans with Terraform's symbols, checks with their coverage, applies with their results."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _COLOUR = {
 
 
 def show_plan(report: RunReport, *, everything: bool = False) -> None:
-    """Print what differs and what would be done."""
+    """Print the differences and the planned actions."""
     for checked in _by_address(report.checked):
         if everything or is_news(checked):
             show_checked(checked)
@@ -137,7 +137,7 @@ def joined_line(report: RunReport) -> str | None:
 
 
 def show_waiting(waiting: Iterable[Blocked]) -> None:
-    """Print what cannot be looked at yet, and why."""
+    """Print the resources that cannot be checked yet, with the reasons."""
     for one in waiting:
         symbol = console.styled("  x" if one.is_error else "  …", fg="red" if one.is_error else "cyan", bold=True)
         console.line(f"{symbol} {one.declaration.address}  waits: {one.reason}")
@@ -246,7 +246,7 @@ def check_line(report: RunReport) -> str:
 
 
 def counted_line(count: Counter[Status]) -> str:
-    """Return how many were checked, and with what result."""
+    """Return the number of checked resources by status."""
     said = [f"{count[status]} {status.value.replace('_', ' ')}" for status in Status if count[status]]
     return f"Checked {count.total()}: {', '.join(said) or 'nothing declared'}."
 
@@ -342,7 +342,7 @@ def apply_line(report: RunReport) -> str:
 
 
 def show_not_taken(report: RunReport) -> None:
-    """Print what creations were told and did not take: a misspelt field looks just like that."""
+    """Print the fields that creates sent without effect, because a misspelt field looks just like that."""
     for address, entries in sorted(report.not_taken.items(), key=lambda item: str(item[0])):
         for each in entries:
             text = f"{findings.value_text(each.live)} where {findings.value_text(each.declared)} was declared"
@@ -459,7 +459,7 @@ def summary(report: RunReport) -> dict[str, Json]:
 
 
 def statuses(report: RunReport) -> list[Status]:
-    """Return the verdicts that a run has; what waits for an apply is pending, what was not reached unknown."""
+    """Return the verdicts of a run. A resource that waits for an apply is pending, one that was not reached unknown."""
     waiting = [Status.UNKNOWN if one.is_error else Status.PENDING for one in report.waiting]
     waiting += [Status.PENDING] * _acting_rollouts(report)
     return [*report.tally.statuses, *waiting, *([Status.UNKNOWN] if report.not_reached else [])]

@@ -46,7 +46,7 @@ def show(
 
 
 def show_child(owner: str, child: ChildRecord, now: float) -> None:
-    """Print what a child comes from, how it stands to each owner, and since when."""
+    """Print the origin of a child, its standing with each owner, and since when."""
     made_from = ", ".join(
         f"{name} revision {birth.revision or 'unknown'} (regime {birth.regime})" for name, birth in child.births.items()
     )

@@ -192,7 +192,7 @@ def _change(finding: Finding) -> str:
 
 
 def _said(value: Json) -> str:
-    """Name a value in a sentence; what is not a scalar is in the properties."""
+    """Return a value as text for a sentence. Values other than scalars are in the properties."""
     if isinstance(value, dict):
         return f"a mapping of {len(value)}"
     if isinstance(value, list):

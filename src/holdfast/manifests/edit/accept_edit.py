@@ -171,7 +171,7 @@ class _Work:
 
 
 def _check(file: SourceText, part: Part, expected: list[Json], result: bytes) -> None:
-    """Read the whole result as manifests are read: one resource says what was wanted, the rest is what it was."""
+    """Read the whole result as manifests are read: one resource has the wanted content, the rest is unchanged."""
     try:
         found = [each.value for each in documents.read(result, file.name, is_json=file.is_json)]
     except DocumentError:

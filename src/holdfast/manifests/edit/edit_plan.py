@@ -36,10 +36,10 @@ UNSAID: Final = Unsaid.UNSAID
 class Edit:
     """One value to be written into a declaration; the path begins at `spec.resource`, as those of findings do.
 
-    `was` is what the declaration said there when it was compared, ABSENT if nothing. With it an edit that does not fit
-    is refused; an index then counts the elements of the live list, as in findings, and means the declared element with
-    that content, or with ABSENT a new one; where that cannot be told the edit is refused. Without it an index is a
-    place in the declared list: what stands there is replaced, and one place behind the last adds an element.
+    `was` is the declared value at the time of the comparison, ABSENT if there was none. With it an edit that does not
+    fit is refused. An index then counts the elements of the live list, as in findings, and means the declared element
+    with that content, or with ABSENT a new one. If that element is ambiguous the edit is refused. Without `was` an
+    index is a place in the declared list: its element is replaced, and one place behind the last adds an element.
     """
 
     path: Path
@@ -91,7 +91,7 @@ def changes(declaration: Declaration, edits: Sequence[Edit]) -> list[Change]:
 
 
 def _moves(group: Sequence[_Target]) -> list[Change]:
-    """Order what comes to and goes from one map or list."""
+    """Order the additions and removals of one map or list."""
     above, holder = group[0].pointer[:-1], group[0].holder
     going = [target for target in group if target.value is ABSENT]
     if isinstance(holder, list):
@@ -252,7 +252,7 @@ class _Work:
         raise self._refused(f"which element this means cannot be told; accept the whole list, or {BY_HAND}", pointer)
 
     def _check_was(self, edit: Edit, found: Json, place: Pointer) -> None:
-        """Refuse an edit that was made for another text, unless what stands there is guarded, which says more."""
+        """Refuse an edit that was made for another text. A guarded place is refused elsewhere with a better message."""
         if edit.was is UNSAID or self._guarded.trouble(place):
             return
         if not _says(found, edit.was):
@@ -271,7 +271,7 @@ def _says(found: Json, was: Json) -> bool:
 
 
 def _spelling(here: dict[str, Json], step: str | int) -> str | None:
-    """Return the key as the map has it, whose case may differ from what was observed."""
+    """Return the key as the map spells it, whose case may differ from the observed one."""
     key = str(step)
     if key in here:
         return key

@@ -22,11 +22,11 @@ _REFERENCE = re.compile(r"(?<!\$)\$\{+[^{}]*\}*")  # $${ stands for a plain ${
 
 
 class Refused(InputError):  # noqa: N818 - an answer
-    """A change that cannot be made to a manifest without harm; says why and what to do instead. Nothing was written."""
+    """A change that cannot be made to a manifest without harm, with the reason and a remedy. Nothing was written."""
 
 
 class Guarded:
-    """The places of a declaration that point at something else: what stands there is not a value of its own."""
+    """The places of a declaration that refer to something else and have no value of their own."""
 
     def __init__(self, declaration: Declaration) -> None:
         self._references = dict(_references(declaration.desired))

@@ -1,6 +1,6 @@
 """The text of a manifest file, taken apart so that one document in it can change and all the rest cannot.
 
-Knows what editing must revert as it was: the byte order mark, the line ends, whether the last line has one.
+Knows the properties that an edit must keep: the byte order mark, the line ends, whether the last line has one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _HELM = re.compile(r"Source: \S+/templates/\S+")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One resource in a file: the document that holds it, what stands before and after, and where in it it stands."""
+    """One resource in a file: its document, the text before and after, and its place in the document."""
 
     before: str
     text: str

@@ -73,7 +73,7 @@ def _value(text: str) -> dict[str, Json]:
 
 
 def _checked(text: str | None, wanted: dict[str, Json], otherwise: str) -> str:
-    """Return the new text if it says what it should."""
+    """Return the new text if it has the wanted content."""
     try:
         found = _value(text) if text is not None else None
     except InputError:
@@ -133,7 +133,7 @@ class _Place:
 
 
 class _Finder:
-    """Goes through the events of one document and keeps what is below the key."""
+    """Goes through the events of one document and keeps those below the key."""
 
     def __init__(self, text: str) -> None:
         # The reader in Python, not the one in C: its marks count characters of the text.
