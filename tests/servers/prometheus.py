@@ -28,14 +28,12 @@ from pathlib import Path
 
 import pytest
 
+from holdfast_emulators import debian_packages
+from holdfast_emulators.debian_packages import Unavailable
+
 PACKAGES = {"prometheus": "usr/bin/prometheus", "prometheus-alertmanager": "usr/bin/prometheus-alertmanager"}
 SHARED = b"/usr/share/prometheus/alertmanager"
-FETCH_SECONDS = 300.0
 START_SECONDS = 120.0
-
-
-class Unavailable(Exception):  # noqa: N818 - an answer
-    """The servers cannot be had here, and why."""
 
 
 # --- the binaries ----------------------------------------------------------------------------------------------------
@@ -62,15 +60,8 @@ def binaries() -> dict[str, Path]:
 
 
 def _fetch(folder: Path, unpacked: Path) -> None:
-    missing = [tool for tool in ("apt-get", "dpkg-deb") if shutil.which(tool) is None]
-    if missing:
-        raise Unavailable(f"neither is prometheus on PATH, nor is there {missing[0]} to fetch it with")
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
-        room = Path(scratch)
-        _download(room, folder)
-        whole = room / "whole"
-        for package in sorted(room.glob("*.deb")):
-            _run(["dpkg-deb", "-x", str(package), str(whole)], room)
+        whole = debian_packages.unpack(PACKAGES, Path(scratch), folder / "apt")
         for name, path in PACKAGES.items():
             if not os.access(whole / path, os.X_OK):
                 raise Unavailable(f"the package {name} has no program {path}")
@@ -87,36 +78,6 @@ def _relocate(program: Path) -> None:
     there = here + b"/." * ((len(SHARED) - len(here)) // 2)
     assert len(there) == len(SHARED)
     program.write_bytes(program.read_bytes().replace(SHARED, there))
-
-
-def _download(room: Path, folder: Path) -> None:
-    """Fetch the packages; where the machine has no list of packages, or an old one, with a list of our own."""
-    try:
-        _run(["apt-get", "download", *PACKAGES], room)
-    except Unavailable:
-        state = folder / "apt"
-        for name in ("lists/partial", "cache/archives/partial"):
-            (state / name).mkdir(parents=True, exist_ok=True)
-        own = ["-o", f"Dir::State::lists={state}/lists", "-o", f"Dir::Cache={state}/cache"]
-        _run(["apt-get", *own, "update"], room)
-        _run(["apt-get", *own, "download", *PACKAGES], room)
-
-
-def _run(words: list[str], folder: Path) -> None:
-    try:
-        done = subprocess.run(
-            words,
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            timeout=FETCH_SECONDS,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise Unavailable(f"{' '.join(words[:2])}: {error}") from None
-    if done.returncode != 0:
-        raise Unavailable(f"{' '.join(words[:2])} failed: {(done.stderr or done.stdout).strip()[-400:]}")
 
 
 # --- the servers -----------------------------------------------------------------------------------------------------

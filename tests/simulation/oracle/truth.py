@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tests.simulation.documents import at, leaves
 from tests.simulation.fleet import Fleet, Resource
 from tests.simulation.kinds import KindSpec
-from tests.simulation.world import Thing, World
+from tests.simulation.world import CLAIM, Thing, World
 
 if TYPE_CHECKING:
     from tests.simulation.oracle import Oracle
@@ -182,13 +182,22 @@ def _nobody_can_say(oracle: Oracle, resource: Resource, thing: Thing, moved: set
 
 
 def _is_unfinished(oracle: Oracle, thing: Thing) -> bool:
-    """Tell whether whoever made a thing was killed before the answer came, and nobody has gone on with it yet."""
-    lost = [each for each in oracle.world.journal if each.effect == "create" and each.thing is thing]
+    """Return True if the process that created a thing was killed before the answer, and no process has resumed it.
+
+    A process on another machine can resume it only after the claim has expired, because the claimant may still live.
+    """
+    lost = [sent for sent in oracle.world.journal if sent.effect == "create" and sent.thing is thing]
     if not lost or lost[-1].delivered:
         return False
+    create = lost[-1]
     return not any(
-        each.started > lost[-1].at and each.code is not None and each.arguments[0] in ("apply", "watch")
-        for each in oracle.life.kernel.processes
+        process.started > create.at
+        and process.code is not None
+        and process.arguments[0] in ("apply", "watch")
+        and (
+            create.process is None or process.machine == create.process.machine or process.started >= create.at + CLAIM
+        )
+        for process in oracle.life.kernel.processes
     )
 
 

@@ -30,17 +30,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from holdfast_emulators import debian_packages
+from holdfast_emulators.debian_packages import Unavailable
+
 Json = Any  # a parsed document of the server
 
 VERSION = "1.20.2"
 PROGRAMS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
 SHARED = Path(__file__).parents[4].parent / "shared" / "bin" / f"kubernetes-{VERSION}"
 START_SECONDS = 120.0
-FETCH_SECONDS = 300.0
-
-
-class Unavailable(Exception):  # noqa: N818 - an answer
-    """The servers cannot be had here, and why."""
 
 
 def free_port() -> int:
@@ -97,24 +95,10 @@ def _etcd(folder: Path, given: Path | None) -> Path:
     for path in known:
         if path.exists():
             return path
-    if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
-        raise Unavailable("neither is etcd on PATH, nor is there apt-get to fetch it with")
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
-        room = Path(scratch)
-        _run(["apt-get", "download", "etcd-server"], room)
-        for package in room.glob("*.deb"):
-            _run(["dpkg-deb", "-x", str(package), str(room / "whole")], room)
-        (room / "whole/usr/bin/etcd").rename(folder / "etcd")
+        whole = debian_packages.unpack(["etcd-server"], Path(scratch), folder / "apt")
+        (whole / "usr/bin/etcd").rename(folder / "etcd")
     return folder / "etcd"
-
-
-def _run(words: list[str], folder: Path) -> None:
-    try:
-        done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=FETCH_SECONDS, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise Unavailable(f"{' '.join(words[:2])}: {error}") from None
-    if done.returncode != 0:
-        raise Unavailable(f"{' '.join(words[:2])} failed: {(done.stderr or done.stdout).strip()[-400:]}")
 
 
 @dataclass
@@ -134,7 +118,7 @@ class ApiServer:
         """Start everything; return when the API server is ready."""
         key, tokens = self.folder / "sa.key", self.folder / "tokens.csv"
         if not key.exists():
-            _run(["openssl", "genrsa", "-out", str(key), "2048"], self.folder)
+            debian_packages.run(["openssl", "genrsa", "-out", str(key), "2048"], self.folder)
         tokens.write_text(f"{self.token},admin,admin,system:masters\nreader-token,reader,reader\n")
         client, peer = free_port(), free_port()
         here = "http://127.0.0.1"
