@@ -1,4 +1,4 @@
-"""The types of configuration: each reads one value, notes what is wrong with it, and describes itself as JSON Schema.
+"""The types of configuration: each reads one value, collects its mistakes, and describes itself as JSON Schema.
 
     BUDGET = record(Budget, {"max": required(AMOUNT, "write a number such as 10"), "kinds": one_or_many(STRING)})
     budget = read(BUDGET, document)          # a Budget, or InputError with every mistake
@@ -336,7 +336,7 @@ LABELS: Final[Type[dict[str, str]]] = Type(
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a record: its type, and what to write if it is missing and required."""
+    """One field of a record: its type, and a hint if it is missing and required."""
 
     type: Type[Any]
     hint: str = ""

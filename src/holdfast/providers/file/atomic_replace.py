@@ -112,7 +112,7 @@ def _locked(root: Root, path: PurePosixPath, *, make: bool = False) -> Iterator[
 
 
 def _name(place: Place, key: str) -> str:
-    """Return the name of an operation's temporary file, so that its own repetition clears away what it left."""
+    """Return the name of an operation's temporary file, so that its repetition removes the leftovers."""
     return TEMPORARY + hashlib.sha256(f"{place.id}\0{key}".encode()).hexdigest()[:24]
 
 

@@ -42,8 +42,8 @@ class FileReader:
     async def list(self, kind: str) -> AsyncIterator[Listed]:
         """Read the files that the connection includes: documents by their extension, all others as texts.
 
-        What is Holdfast's own is left out: its project file, its manifests, its temporary files. So is a link that
-        leads nowhere or outside the root; anything else that cannot be read makes the list fail.
+        Holdfast's own files are left out: its project file, its manifests, its temporary files. So is a link that leads
+        nowhere or outside the root. Any other unreadable file makes the list fail.
         """
         for path in await asyncio.to_thread(lambda: sorted(self._included(kind))):
             seen = await asyncio.to_thread(file_state.look, self._root, path)

@@ -26,7 +26,7 @@ _PASSING: Final = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLO
 
 
 class OutsideError(Exception):
-    """A path that cannot be used; `trouble` is what a read of it is called."""
+    """A path that cannot be used. `trouble` is the error of a read."""
 
     def __init__(self, message: str, trouble: ReadError = ReadError.OTHER) -> None:
         self.trouble = trouble
@@ -50,7 +50,7 @@ class Root:
 
     @property
     def exists(self) -> bool:
-        """Return True if the folder is there; if not, nothing can be said about what is in it."""
+        """Return True if the folder exists. If not, nothing is known about its files."""
         return _is_there(self.path)
 
     def locate(self, relative: str) -> Place:
@@ -76,7 +76,7 @@ class Root:
 
     @contextlib.contextmanager
     def passing(self, folder: PurePosixPath) -> Iterator[int]:
-        """Hold a folder below the root, to open what is in it."""
+        """Hold a folder below the root, to open its entries."""
         handle = self.enter(folder)
         try:
             yield handle
@@ -85,7 +85,7 @@ class Root:
 
     @contextlib.contextmanager
     def folder(self, folder: PurePosixPath, *, make: bool = False) -> Iterator[int]:
-        """Hold a folder below the root open, to change what is in it; `make` it and those above where they lack."""
+        """Hold a folder below the root open, to change its entries. With `make`, create missing folders."""
         handle = self.enter(folder, _FOLDER, make=make)
         try:
             yield handle

@@ -60,9 +60,9 @@ class Client:
     async def send(
         self, method: str, url: str, label: str, headers: Mapping[str, str] | None = None, body: bytes | None = None
     ) -> Answer | Lost:
-        """Send a request; `label` is how it is called in messages, as a URL may hold what must not be shown.
+        """Send a request. `label` names it in messages, because a URL may hold a secret.
 
-        All of it in one coroutine: this is run for every check, and each further one is seen in the benchmark.
+        All of it is in one coroutine, because it runs for every check and each further one costs time in the benchmark.
         """
         try:
             for _ in range(_MAX_HOPS):

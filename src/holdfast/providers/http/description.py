@@ -70,7 +70,7 @@ class Body(StrEnum):
 
     @property
     def is_patch(self) -> bool:
-        """Return True if what is not sent stays as it is."""
+        """Return True if omitted fields keep their values."""
         return self not in (Body.WHOLE, Body.DESIRED)
 
 
@@ -124,7 +124,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Find:
-    """How a thing without a known id is told from others: by these fields, and what the list is asked for."""
+    """The search for a resource without a known id: by these fields, with a query for the list."""
 
     by: tuple[Path, ...]
     query: Mapping[str, Path]

@@ -42,12 +42,12 @@ _TIMED_OUT: Final = 408
 
 
 def is_success(status: int) -> bool:
-    """Return True if the API did what it was asked."""
+    """Return True if the request succeeded."""
     return 200 <= status < 300
 
 
 def is_whole(status: int) -> bool:
-    """Return True if a success brought all of what was asked for: a part of it (206) is not that."""
+    """Return True if a success brought the whole resource. A part of it (206) does not count."""
     return status == 200 or (is_success(status) and status not in _PARTS)
 
 
