@@ -31,7 +31,7 @@ class PlanStale(HoldfastError):  # noqa: N818 - reads better
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The decisions of a check. It holds digests of what was read, no values."""
+    """The decisions of a check. It holds digests of the readings, no values."""
 
     options: ProjectOptions
     resources: dict[str, Json]

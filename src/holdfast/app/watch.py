@@ -59,7 +59,7 @@ PASS_SECONDS: Final = 5.0  # after which the loop begins beside the first pass, 
 
 
 class WatchOutput(Protocol):
-    """The door's side of a watch: it shows what happens."""
+    """The output of a watch, which a door implements."""
 
     def first_pass(self, report: RunReport, shown: Collection[int]) -> None:
         """Show the pass over all resources; actions in `shown`, by their id, were shown when they ended."""
@@ -270,7 +270,7 @@ def release_memory() -> None:
 async def check_all(
     project: Project, connections: WritableConnections, output: WatchOutput, stop: asyncio.Event
 ) -> None:
-    """Check all selected resources and correct what may be corrected unattended."""
+    """Check all selected resources, and correct those that may be corrected unattended."""
     if project.templates:
         project = await template_groups.settle(project, connections)
     shown: set[int] = set()

@@ -50,7 +50,7 @@ class Versions:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of resource: its name, its rules, and what the API can do with it."""
+    """One kind of resource: its name, its rules, and the operations that the API supports."""
 
     name: str
     patches: bool = False  # an update sends only the changed fields, not a whole document

@@ -461,7 +461,7 @@ class Checker:
             record.add_check(transaction, checked, self._random01)
         await self._store.commit(transaction)
         if _LOG.isEnabledFor(logging.INFO):
-            from holdfast.reconcile import decision_log  # noqa: PLC0415 - only where somebody listens
+            from holdfast.reconcile import decision_log  # noqa: PLC0415 - only where the log is enabled
 
             for checked in checks:
                 decision_log.decided(checked)

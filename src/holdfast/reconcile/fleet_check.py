@@ -46,7 +46,7 @@ class FleetCheck:
     checker: Checker
     progress: Progress | None = None
     record: bool = True
-    ahead: bool = False  # for a plan: wait only for values that nobody declares
+    ahead: bool = False  # for a plan: wait only for values that no manifest declares
     select: Filter | None = None  # drops resources that this run does not check
     deferred: list[CheckResult] = field(default_factory=list)
     moved: dict[Address, Verdict] = field(default_factory=dict)  # drifted or missing, deferred or not

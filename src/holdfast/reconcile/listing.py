@@ -1,4 +1,4 @@
-"""A list of one kind, reduced to what checks need: which items are unchanged, and the bytes of the others.
+"""A list of one kind, reduced to the needs of checks: the unchanged items, and the bytes of the others.
 
 An unchanged item costs a flag beside its id and digest, so that a list of a large fleet needs little memory.
 """

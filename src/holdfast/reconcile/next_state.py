@@ -1,4 +1,4 @@
-"""Remembering: what is known of a resource after a look at it; a failed read changes only what is known of failing."""
+"""The state of a resource after a check. A failed read changes only the facts about failures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from holdfast.store.state import DeclaredState, Digest, ObservedState, ResourceS
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Turns what was seen into what is kept."""
+    """Turns an evaluation into the state to store."""
 
     random01: Callable[[], float]
     patience: RetryPolicy
@@ -32,7 +32,7 @@ class Memory:
         return resync_schedule.next_due(now, period, jitter, self.random01(), shape) if period > 0 else None
 
     def after_check(self, evaluation: Evaluation, governed: PolicyOutcome) -> ResourceState:
-        """Return the state after a check; a failed read changes only what is known about failing."""
+        """Return the state after a check. A failed read changes only the facts about failures."""
         from holdfast.reconcile import conditions  # noqa: PLC0415 - only where something changed
 
         item, now, state, verdict = evaluation.resource, evaluation.at, evaluation.before, evaluation.verdict
@@ -132,9 +132,9 @@ def _rules(evaluation: Evaluation, state: ResourceState) -> Digest | None:
 
 
 def _terminal(evaluation: Evaluation, state: ResourceState, decision: Decision) -> str | None:
-    """Say why nothing more is to be tried: a block holds until the user edits or asks for another try.
+    """Return the reason why no further attempt is made. A block holds until an edit or a requested retry.
 
-    An unknown verdict changes nothing, nor does the plan of another try: only its outcome does.
+    An unknown verdict changes nothing, and neither does a planned retry: only its outcome does.
     """
     is_open = evaluation.resource.is_retried and (decision.action.is_write or decision.action is Action.HOLD)
     if evaluation.verdict.status is Status.UNKNOWN or is_open:

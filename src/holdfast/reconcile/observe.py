@@ -1,7 +1,7 @@
-"""Looking: reading the world through its gates, by single things or whole kinds, patient with passing troubles.
+"""Reads of live state within the rate limits, by single resources or whole kinds, with retries of transient failures.
 
-Whatever is read of a declared resource is read here, and leaves with its secrets redacted: in the document, and in
-whatever else the service says. Nobody further on has seen them, so nobody can forget to leave them out.
+All readings of declared resources come from here, with their secrets redacted: in the document and in the other texts
+of the service. Later steps never see a secret, so they cannot forget to redact it.
 """
 
 from __future__ import annotations
@@ -93,9 +93,9 @@ class Observer:
         return {key: task.result() for key, task in tasks.items()}
 
     async def listed(self, connection: str, kind: str, expected: Digests) -> Listing | ReadFailure:
-        """Read what is expected of a kind, by id; of what has the digest beside its id only that it is unchanged.
+        """List the expected resources of a kind by id. An item with the expected digest is only marked as unchanged.
 
-        Of items that have not moved nothing else is kept, so a sweep of many needs little memory.
+        Nothing else is kept of unchanged items, so a list scan of many needs little memory.
         """
         reader = await self.world.reader(connection)
         gate = self.world.gate(connection)
@@ -127,7 +127,8 @@ class Observer:
             return found
         entry = found.get(state.observed.provider_id)
         if entry is None:
-            # Not in the list, or in it twice: gone, or the list was wrong. Only an answer about the thing counts.
+            # Not in the list, or in it twice: deleted, or the list was wrong. Only a read of the resource itself
+            # counts.
             return await self.read(item, None)
         if isinstance(entry, Unchanged):
             same = _listed_unchanged(item, listed) if is_known else None
@@ -207,12 +208,12 @@ def _listed_unchanged(item: ResolvedResource, listed: Lists) -> Unchanged | None
 
 
 def hidden(reading: ReadFailure, known: KnownSecrets) -> ReadFailure:
-    """Return a failure with nothing in its words that nobody may see."""
+    """Return a failure without secrets in its text."""
     return replace(reading, detail=known.hidden(reading.detail)) if reading.detail else reading
 
 
 def _with_hidden(reading: Found, known: KnownSecrets) -> Found:
-    """Return what was found without a secret beside the document; an etag with one in it is of no use to anybody."""
+    """Return a reading without secrets beside the document. An etag that contains one is dropped."""
     etag, identity, failed = (known.hidden(each) if each else each for each in _beside(reading))
     if (etag, identity, failed) == _beside(reading):
         return reading

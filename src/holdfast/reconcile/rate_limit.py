@@ -25,7 +25,7 @@ class CallKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RateLimits:
-    """What one connection may use; infinite rates mean no limit of ours."""
+    """The limits of one connection. An infinite rate means no limit of ours."""
 
     concurrency: int = 16
     reads_per_second: float = math.inf
@@ -92,14 +92,14 @@ class RateLimiter:
     def turn(self, budget: CallKind, *, urgent: bool = True) -> _Turn:
         """Return a context that waits for a slot, a token and the end of any pause, then lets one call through.
 
-        What is not urgent waits first for its share of the quota, and takes no slot while it does.
+        A call that is not urgent waits first for its share of the quota, and takes no slot while it does.
         """
         return _Turn(self, budget, urgent=urgent)
 
     async def token(self, budget: CallKind, *, urgent: bool = True) -> None:
-        """Wait for what is not waited for in `slot`: a share of the quota, the end of a pause and the rate limit.
+        """Wait for the limits other than `slot`: a share of the quota, the end of a pause and the rate limit.
 
-        Who has a token holds nothing that others wait for, so it may claim and look before it asks for a slot.
+        The owner of a token holds nothing that others wait for, so it may claim and check before it asks for a slot.
         """
         await self.share(budget, urgent=urgent)
         await self.open(budget)

@@ -1,4 +1,4 @@
-"""What a run saw and did. Results that are not kept are counted, so that a report of a large fleet stays small."""
+"""The report of a run. Results that are not kept are counted, so that a report of a large fleet stays small."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def keep_all(_result: CheckResult | ActionResult) -> bool:
 
 @dataclass(slots=True)
 class RunReport:
-    """What a run saw and did; the run adds to it."""
+    """The observations and actions of a run, which adds to them."""
 
     checked: list[CheckResult] = field(default_factory=list)
     waiting: list[Blocked] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Declarations as the manifest index holds them: what is written, and how it is read back."""
+"""Declarations as the manifest index holds them: their encoding and decoding."""
 
 from __future__ import annotations
 

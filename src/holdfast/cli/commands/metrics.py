@@ -1,4 +1,4 @@
-"""The command `metrics`: what the store knows, in the text formats of Prometheus and OpenMetrics."""
+"""The command `metrics`: the contents of the store in the text formats of Prometheus and OpenMetrics."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def metrics_command(
     format_: str,
     per_resource: bool,
 ) -> int:
-    """Print what the store knows as metrics, without asking the connections.
+    """Print the state of the store as metrics; makes no API calls.
 
     \b
     Examples:
@@ -96,7 +96,7 @@ async def _gathered(url: str | Path, templates: Sequence[Template], *, per_resou
 
 
 def writer(format_: str) -> Writer:
-    """Return what writes families down, before anything is read: without the library there is no point in reading."""
+    """Return the writer of families. It is loaded before the store is read, because the library may be missing."""
     try:
         from prometheus_client import exposition, registry
         from prometheus_client.openmetrics import exposition as openmetrics

@@ -142,7 +142,7 @@ class SqliteManifestIndex:
                 self._connection.execute(_SQL["keep_bodies"].replace("$store", self._store))
 
     def keep_set(self, key: bytes, found: ManifestSet, bindings: Iterable[tuple[str, bytes]], now: float) -> None:
-        """Store that files fit together, and what their references mean."""
+        """Store that files fit together, with the targets of their references."""
         with _translate_errors(), self._transaction():
             execute = self._connection.execute
             execute(_SQL["put_set"], (key, now, orjson.dumps([*found[:3], found.seal.hex()]).decode()))
@@ -213,7 +213,7 @@ class SqliteManifestIndex:
         return [address for (address,) in self._select("known")]
 
     def load_set(self, key: bytes) -> ManifestSet | None:
-        """Return what is known of a set of files."""
+        """Return the stored summary of a set of files, or None."""
         with _translate_errors():
             for (summary,) in self._connection.execute(_SQL["set"], (key,)):
                 count, connections, linked, seal = orjson.loads(summary)
@@ -221,7 +221,7 @@ class SqliteManifestIndex:
         return None
 
     def bindings(self, key: bytes, addresses: Sequence[str] | None) -> list[tuple[str, bytes]]:
-        """Return what the references of some entries mean, or those of all."""
+        """Return the reference targets of some entries, or those of all."""
         if addresses is None:
             return self._select("bindings", key)
         with _translate_errors():

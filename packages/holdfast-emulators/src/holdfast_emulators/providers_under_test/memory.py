@@ -1,4 +1,4 @@
-"""The world in memory as a subject: one kind that takes whole documents, one that takes patches."""
+"""The in-memory remote as a subject: one kind that takes whole documents, one that takes patches."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class MemoryDriftInjector:
         self._world = world
 
     async def ids(self, kind: str) -> Collection[str]:
-        """Return what is there."""
+        """Return the ids of the existing resources."""
         return [ident for found, ident in self._world.things if found == kind]
 
     async def get(self, kind: str, ident: str) -> Json:
