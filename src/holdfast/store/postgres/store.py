@@ -26,7 +26,7 @@ from holdfast.store.postgres import migrations, server_errors, write_round
 from holdfast.store.postgres.address_ids import AddressIds
 from holdfast.store.postgres.database import Database
 from holdfast.store.postgres.statements import PARAMETERS, SQL
-from holdfast.store.postgres.texts import escape_all
+from holdfast.store.postgres.texts import escape, escape_all
 from holdfast.store.postgres.transaction_writer import TransactionWriter
 from holdfast.store.postgres.write_queue import WriteQueue
 from holdfast.store.postgres.write_round import ChangeClaim, TakeClaim, Work
@@ -149,8 +149,12 @@ class PostgresStore:
 
     async def states(self, addresses: Sequence[Address]) -> dict[Address, ResourceState]:
         """Return the states of the known resources."""
-        states = [rows.state_of(row) for row in await self._select("states", *_columns(addresses))]
+        states = rows.states_of(await self._select("states", *_columns(addresses)))
         return {state.address: state for state in states}
+
+    async def states_with_ids(self, connection: str, kind: str, ids: Sequence[str]) -> list[ResourceState]:
+        """Return the states of the resources of a kind that have one of these provider ids."""
+        return rows.states_of(await self._select("states_with_ids", escape(connection), escape(kind), escape_all(ids)))
 
     async def all_states(
         self, *, connection: str | None = None, kind: str | None = None
@@ -159,8 +163,8 @@ class PostgresStore:
         for family, its_connection, its_kind in await self._select("families"):
             if connection in (None, its_connection) and kind in (None, its_kind):
                 async for page in self._pages("states_page", family, of_local=4):
-                    for row in page:
-                        yield rows.state_of(row)
+                    for state in rows.states_of(page):
+                        yield state
 
     async def listed_digests(self, addresses: Sequence[Address]) -> dict[str, bytes | None]:
         """Return the packed raw digest of each resource by its provider id; None if a list alone cannot settle it."""
@@ -210,7 +214,7 @@ class PostgresStore:
 
     async def due(self, now: float, limit: int, without: Collection[str] = ()) -> list[ResourceState]:
         """Return unclaimed due resources, the longest overdue first."""
-        return [rows.state_of(row) for row in await self._select("due", now, escape_all(without), limit)]
+        return rows.states_of(await self._select("due", now, escape_all(without), limit))
 
     async def checked_in_future(self, now: float, limit: int) -> list[Address]:
         """Return scheduled resources whose last check is later than now: the clock was set back."""

@@ -32,12 +32,12 @@ def states_with_ids(
     database: sqlite3.Connection, connection: str, kind: str, ids: Sequence[str]
 ) -> list[ResourceState]:
     """Return the states of the resources of a kind that have one of these provider ids."""
-    return [
-        rows.state_of(row)
+    return rows.states_of(
+        row
         for (family,) in database.execute(SQL["find_family"], (connection, kind)).fetchall()
         for chunk in in_lists(list(dict.fromkeys(ids)))
         for row in database.execute(sized("states_with_ids", chunk), (family, *chunk))
-    ]
+    )
 
 
 def listed_digests(

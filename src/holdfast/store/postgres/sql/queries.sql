@@ -148,6 +148,12 @@ DELETE FROM revision WHERE resource = ANY(:ids::bigint[])
 -- Many resources.
 SELECT * FROM state WHERE id IN (@addresses)
 
+-- name: states_with_ids
+-- The resources of a connection and kind among these ids of the provider.
+SELECT * FROM state
+WHERE family = (SELECT family.id FROM family WHERE connection = :connection AND kind = :kind)
+  AND id IN (SELECT detail.id FROM detail WHERE provider_id = ANY(:ids::text[]))
+
 -- name: states_page
 -- The next resources of a family, in order.
 SELECT * FROM state WHERE family = :family AND local > :after ORDER BY local LIMIT :limit
