@@ -85,7 +85,7 @@ def may_converge(oracle: Oracle, resource: Resource, thing: Thing | None) -> boo
     book = oracle.book(resource)
     if resource.policy != "managed" or thing is None or book.may_go or oracle.fleet.broken:
         return False
-    if truth.is_unsure(oracle, thing):
+    if truth.is_unsure(oracle, thing) or truth.lacks_source(oracle, resource):
         return False
     if thing.deleted is not None or oracle.fleet.setting(resource, "onDrift", "correct") != "correct":
         return False

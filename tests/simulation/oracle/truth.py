@@ -82,6 +82,21 @@ def references(resource: Resource) -> list[tuple[str, str, str]]:
     return out
 
 
+def lacks_source(oracle: Oracle, resource: Resource) -> bool:
+    """Return True if a resource that this one refers to, itself or through others, is not there: then it is held."""
+    pending, seen = [resource], {resource.name}
+    while pending:
+        for _, name, _ in references(pending.pop()):
+            source = oracle.fleet.get(name)
+            thing = bound(oracle.world, source) if source is not None else None
+            if source is None or thing is None or thing.deleted is not None:
+                return True
+            if name not in seen:
+                seen.add(name)
+                pending.append(source)
+    return False
+
+
 def _referred(oracle: Oracle, source: Resource, name: str) -> Any:
     """A reference is to the declared value where there is one, else to what the service gave."""
     thing = bound(oracle.world, source)
