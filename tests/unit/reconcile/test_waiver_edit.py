@@ -187,6 +187,38 @@ def test_an_edit_that_was_not_applied_yet_cannot_be_baselined():
         run(rebaseline(bench.store, one, "/tags", Person("ada", "it is better so"), "test"))
 
 
+def reported(color):
+    """Declare a thing of some color, where drift of the color is only reported."""
+    return declare("a", {"color": color, "size": 1}, onDriftPaths={"/color": "report"})
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_an_edit_that_a_write_of_other_paths_left_out_is_still_an_edit(whole):
+    bench = Bench(patches=not whole)
+    run(bench.apply([reported("red")]))
+    edited = [reported("blue")]
+    bench.live_thing("a").update(color="black", size=9)
+    run(bench.apply(edited))
+    assert (bench.live_thing("a")["color"], bench.live_thing("a")["size"]) == ("black", 1)
+    (stored,) = run(bench.store.states([edited[0].address])).values()
+    assert stored.observed.status is Status.CONFLICTED
+    for one in (only(run(bench.check(edited))), only(run(bench.apply(edited)))):
+        (finding,) = one.verdict.findings
+        assert (one.verdict.status, finding.path, finding.baseline) == (Status.CONFLICTED, ("color",), "red")
+        assert not one.decision.action.is_write
+    for record in run(bench.store.decisions(None, 50)):
+        stored_bytes, again = run(serialize.replay(bench.store, record))
+        assert stored_bytes == again, record.summary
+    back = [reported("red")]
+    assert only(run(bench.check(back))).verdict.status is Status.DRIFTED, (
+        "the edit was taken back before it was applied"
+    )
+    agreed = [reported("black")]
+    assert only(run(bench.apply(agreed))).decision.action is Action.ADOPT
+    one = only(run(bench.apply(agreed)))
+    assert (one.verdict.status, one.decision.action) == (Status.IN_SYNC, Action.NONE)
+
+
 def test_a_baselined_value_stays_watched():
     bench, fleet = rebaselined()
     run(bench.apply(fleet))
