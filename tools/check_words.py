@@ -95,16 +95,15 @@ ENFORCED: dict[str, tuple[str, ...]] = {
         "tools",
     ),
     "voice-word": (
-        "examples/ci",
-        "examples/openstack",
-        "src/holdfast/compare",
-        "src/holdfast/errors.py",
-        "src/holdfast/flash.py",
-        "src/holdfast/model",
-        "src/holdfast/providers/aws",
-        "src/holdfast/providers/file/formats",
-        "src/holdfast/providers/gcp",
-        "src/holdfast/text_edit",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "Makefile",
+        "README.md",
+        "docs",
+        "examples",
+        "packages",
+        "pyproject.toml",
+        "src",
         "tests/unit/model",
         "tests/unit/remediation",
         "tests/unit/text_edit",
@@ -116,16 +115,7 @@ ENFORCED: dict[str, tuple[str, ...]] = {
         "src/holdfast/text_edit",
         "src/holdfast/watch",
     ),
-    "docstring": (
-        "src/holdfast/compare",
-        "src/holdfast/errors.py",
-        "src/holdfast/flash.py",
-        "src/holdfast/model",
-        "src/holdfast/providers/aws",
-        "src/holdfast/providers/file/formats",
-        "src/holdfast/providers/gcp",
-        "src/holdfast/text_edit",
-    ),
+    "docstring": EVERYWHERE,
     "loop-variable": (
         "examples/azure",
         "examples/provider",
@@ -256,17 +246,13 @@ def _at(path: str, text: str, match: re.Match[str], rule: str) -> Violation:
 
 
 def _in_prose(text: str, matches: Iterable[re.Match[str]]) -> Iterator[re.Match[str]]:
-    """Yield the matches that are in a string or a comment: phrases, and single words that are not names."""
-    names: set[tuple[int, int]] | None = None
+    """Yield the matches that are in a string or a comment, because names and keywords are not prose."""
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    names = {token.start for token in tokens if token.type == tokenize.NAME}
     for match in matches:
-        if match[0].isidentifier():
-            if names is None:
-                tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-                names = {token.start for token in tokens if token.type == tokenize.NAME}
-            line_start = text.rfind("\n", 0, match.start()) + 1
-            if (text.count("\n", 0, match.start()) + 1, match.start() - line_start) in names:
-                continue
-        yield match
+        line_start = text.rfind("\n", 0, match.start()) + 1
+        if (text.count("\n", 0, match.start()) + 1, match.start() - line_start) not in names:
+            yield match
 
 
 def check_code(path: str, text: str, tree: ast.Module) -> Iterator[Violation]:

@@ -31,6 +31,8 @@ class Location:
     field: str | None = None
 
     def __str__(self) -> str:
+        if self.column is None and self.field is None and self.line is not None and self.file is not None:
+            return f"{self.file}:{self.line}"
         place = ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
         return f"{place} ({self.field})" if self.field and place else place or self.field or ""
 

@@ -13,6 +13,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as prometheus
 
 from holdfast.metrics import definitions
+from holdfast_emulators.debian_packages import Unavailable
 from tests.acceptance.test_commands import run, run_apart
 from tests.acceptance.test_rollouts import Edited
 from tests.servers import prometheus as servers
@@ -189,7 +190,7 @@ def test_the_alerts_of_the_example_are_about_families_and_labels_that_exist():
 def test_the_tool_of_prometheus_has_nothing_to_say_against_either(folder):
     try:
         promtool = servers.binaries()["prometheus"].with_name("promtool")
-    except servers.Unavailable as error:
+    except Unavailable as error:
         pytest.skip(str(error))
     text = metrics(folder, "-f", "infra", "--per-resource")
     done = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True, check=False)

@@ -24,6 +24,8 @@ from tests.benchmarks import harness
 SIZES = (1_000, 100_000)
 PER_FILE = 100
 SIDE = Path(__file__).with_name("command_side.py")
+# An installed package has its bytecode; without it most of a short command would be the compiler.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 MEMORY = ("plan, nothing changed", "check", "apply", "status -o json", "discover", "doctor")
 PROJECT = """\
 connections:
@@ -62,6 +64,7 @@ class Run:
 
 COMMANDS: Mapping[str, Sequence[str]] = {  # in this order: apply comes before all that need applied resources
     "plan, all to create": ("plan", "-f", "infra"),
+    "plan, all to create, again": ("plan", "-f", "infra"),
     "apply": ("apply", "-f", "infra", "--yes"),
     "plan, nothing changed": ("plan", "-f", "infra"),
     "check": ("check", "-f", "infra"),
@@ -86,7 +89,7 @@ def run(command: Sequence[str], folder: Path) -> Run:
     """Run a process and return what it cost; an exit code above 2 is a failure."""
     started = time.monotonic()
     with (folder / "stderr").open("wb") as errors:
-        process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=errors)
+        process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=errors, env=ENVIRONMENT)
         assert process.stdout is not None
         process.stdout.read(1)
         first = time.monotonic() - started
@@ -181,10 +184,10 @@ def promises(measured: Mapping[int, Mapping[str, Run]]) -> list[dict[str, object
         bars.append(harness.bar("check: at most 2.5 times the scan alone", times, most=2.5))
     times = many["apply"].cpu_seconds / many["floor-apply"].cpu_seconds
     bars.append(harness.bar("apply: at most 3 times the bare loop", times, most=3))
-    if "plan, all to create" in many:
-        plan = many["plan, all to create"]
-        share = plan.first_line_seconds / plan.wall_seconds
-        bars.append(harness.bar("first line of plan: before a tenth of the run", share, most=0.1))
+    for name in ("plan, all to create", "plan, all to create, again"):
+        if name in many:
+            share = many[name].first_line_seconds / many[name].wall_seconds
+            bars.append(harness.bar(f"first line of {name}: before a tenth of the run", share, most=0.1))
     return bars
 
 

@@ -12,9 +12,13 @@ from holdfast_emulators import providers_under_test
 
 NOT_APPLICABLE = {
     # A Resource has no list without a type; the Disks of the subject have neither etags nor secrets.
-    "azure": {"import-by-filter", "list", "precondition", "secret"},
-    "file": {"throttle", "not-the-thing"},  # a file system asks nobody to slow down; what is at a path is the file
-    "http": {"precondition"},  # the Gadgets of the subject have no etag; its Widgets do
+    "azure": {"import-by-filter", "list", "precondition", "secret", "watch"},
+    "file": {
+        "throttle",
+        "not-the-thing",
+        "watch",
+    },  # a file system asks nobody to slow down; what is at a path is the file
+    "http": {"precondition", "watch"},  # the Gadgets of the subject have no etag; its Widgets do
     "memory": {"precondition", "not-the-thing"},
 }
 CASES = [

@@ -25,7 +25,7 @@ from holdfast.policy import contention_rules, write_history
 from holdfast.providers import registry
 from holdfast.providers.http import response_identity
 from holdfast.providers.protocol import Kind
-from holdfast.reconcile import evaluate, fault_isolation, serialize, settled_read, write, write_resume
+from holdfast.reconcile import evaluate, fault_isolation, serialize, settle, settled_read, write, write_resume
 from holdfast.reconcile.apply import Applier
 from holdfast.reconcile.check import Checker
 from holdfast.reconcile.claims import Keeper
@@ -122,7 +122,7 @@ def _rereading_one_file() -> list[Patch]:
 def _forgotten_origin() -> list[Patch]:
     return [
         (
-            settled_read,
+            settle,
             "origin_of",
             lambda _, state: state.applied.origin if state.applied.document is not None else Origin.CREATED,
         )

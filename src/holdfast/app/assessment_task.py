@@ -1,4 +1,4 @@
-"""What assesses remediations, put together for a project: its servers opened, its way to the manifests known."""
+"""The assessment of remediations for a project, with its servers opened and its manifests located."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _server(project: Project, name: str, spec: ServerSpec | None) -> Server | No
 
 
 async def troubles(project: Project) -> list[tuple[str, str | None]]:
-    """Say which servers answer, and which rules are for nothing that is declared."""
+    """Return the servers with their problems, and the rules that match no declaration."""
     declared = project.config.assessment or Assessment()
     out: list[tuple[str, str | None]] = []
     for name, spec in (("prometheus", declared.prometheus), ("alertmanager", declared.alertmanager)):
@@ -68,7 +68,7 @@ async def troubles(project: Project) -> list[tuple[str, str | None]]:
 def assessor(
     project: Project, connections: WritableConnections, prepare: Prepare | None = None
 ) -> AssessmentController:
-    """Return what takes assessments further."""
+    """Return the controller that advances assessments."""
     checker = project.checker(connections)
     return AssessmentController(
         project.store,
@@ -82,7 +82,7 @@ def assessor(
 
 
 def announcer(project: Project, connections: Connections) -> Announcer:
-    """Return what takes announcements."""
+    """Return the receiver of announcements."""
     checker = project.checker(connections)
     rules = project.engine.rules.assessment
     return Announcer(project.store, checker, project.clock, project.engine.random01, rules)
@@ -106,7 +106,7 @@ class Preparing:
         return ready[0] if ready else waiting[0].reason
 
     async def needed(self, address: Address) -> ResolvedResource:
-        """Return a target, or raise InputError that says what to do."""
+        """Return a target, or raise InputError with a remedy."""
         found = await self.one(address)
         if isinstance(found, ResolvedResource):
             return found
@@ -120,7 +120,7 @@ class Preparing:
 
 
 async def remembered(project: Project, connections: Connections, item: ResolvedResource) -> ResolvedResource:
-    """Have a target that nobody has looked at yet known to the store, so that a watch finds its manifest."""
+    """Return a target that the store knows. A new target is checked first, so that a watch finds its manifest."""
     if item.state is not None:
         return item
     await project.checker(connections).check_all([item])
@@ -129,7 +129,7 @@ async def remembered(project: Project, connections: Connections, item: ResolvedR
 
 @dataclass(slots=True)
 class Assessments:
-    """The assessments of what was corrected, on the schedule of the watch."""
+    """The assessments of corrections, on the schedule of the watch."""
 
     project: Project
     connections: WritableConnections
@@ -144,7 +144,7 @@ class Assessments:
         return self._assessor
 
     async def run(self) -> bool:
-        """Take further what is due, and show what came of what is over."""
+        """Advance the assessments that are due, and show the results of the finished ones."""
         now = self.project.clock.now()
         if now < self._rests_until or await self._due_at() > now:
             return False

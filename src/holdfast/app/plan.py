@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
@@ -13,6 +13,7 @@ from holdfast.errors import HoldfastError, InputError, Location
 from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.report import RunReport, Sink
 from holdfast.reconcile.resolved_resource import digest_of
@@ -30,7 +31,7 @@ class PlanStale(HoldfastError):  # noqa: N818 - reads better
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The decisions of a check. It holds digests of what was read, no values."""
+    """The decisions of a check. It holds digests of the readings, no values."""
 
     options: ProjectOptions
     resources: dict[str, Json]

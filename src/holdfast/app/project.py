@@ -14,7 +14,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from holdfast.app import selection, undeclared
+import holdfast.store
+from holdfast.app import selection, store_location, undeclared
 from holdfast.app.options import ProjectOptions, Reads
 from holdfast.app.report import ApplyReport, CheckReport
 from holdfast.app.sources.catalog import Catalog, open_catalog
@@ -41,8 +42,7 @@ from holdfast.reconcile.rate_limit import RateLimits
 from holdfast.reconcile.report import Sink, keep_all
 from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
 from holdfast.schema.document import raise_all
-from holdfast.store import audit_head_file, fingerprint_key
-from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store import audit_head_file
 
 if TYPE_CHECKING:
     from holdfast.app.plan import Plan
@@ -275,16 +275,6 @@ def _policy_rules(config: project_files.Project, now: float) -> PolicyRules:
     return PolicyRules(config.corrections, waived, config.assessment.rules if config.assessment is not None else None)
 
 
-def require_store(path: Path) -> None:
-    """Raise StoreError if there is no store."""
-    if not path.exists():
-        message = (
-            f"there is no store at {path}; name the manifests with -f, because the store is beside them or their "
-            "holdfast.yaml; `holdfast check` or `apply` creates one, --store names another"
-        )
-        raise StoreError(message)
-
-
 def open_path(
     path: str | PathLike[str] = ".",
     *,
@@ -320,20 +310,24 @@ async def open_project(
     files = FileSource.of(options, config).files if reads == "project" else options.files if reads == "named" else ()
     if beside:
         config = config.with_local(file_discovery.common_folder(beside))
-    path = Path(options.store) if options.store else config.store
-    catalog = open_catalog(files, config, path, SystemClock().now)
+    url = store_location.store_url(options.store, config)
+    path = holdfast.store.file_of(url, config.store.parent)
+    # The index is in the tables of a SQLite store. It also answers which resources the store knows.
+    is_shared = holdfast.store.is_postgres(url)
+    catalog = None if is_shared else open_catalog(files, config, path, SystemClock().now)
     if catalog is not None:
         manifests = catalog.manifests
     else:
         manifests = FileSource(files, config).read() if files else loader.Manifests(config)
     if needs_store:
-        require_store(path)
+        store_location.require_store(url)
     secrets = Resolver(os.environ)
     known_secrets = known_secrets if known_secrets is not None else KnownSecrets()
     known_secrets.add(*config.at_hand(secrets))
-    store = await SqliteStore.open(path)
+    store = await holdfast.store.open(url)
     try:
-        engine = Engine(store, fingerprint_key.key_in(path.parent, catalog.key if catalog is not None else None))
+        new = catalog.key if catalog is not None else None
+        engine = Engine(store, await store_location.key_of(store, path, new, is_shared=is_shared))
         if catalog is not None:
             catalog.attach(path, engine.key)
         rules = _policy_rules(config, engine.clock.now())
@@ -391,6 +385,7 @@ async def _declared(
                 reach = reach or undeclared.reach_of(files, project.config, path)
                 if undeclared.is_missed(address, source, declared, groups, reach):
                     missed.append(address)
+    states = await project.store.states(missed) if missed else {}
     resources = resources_of(manifests, known, project.options)
     return replace(
         project,
@@ -401,7 +396,7 @@ async def _declared(
         manual=manual,
         groups=groups,
         known=tuple(known),
-        undeclared=tuple((await project.store.states(missed)).values()) if missed else (),
+        undeclared=tuple(states[address] for address in missed if address in states),
     )
 
 

@@ -1,4 +1,4 @@
-"""Rollouts on the schedule of the watch: what is due is taken further, with the manifests read again."""
+"""Rollouts on the schedule of the watch: those that are due advance, with the manifests read again."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Rollouts:
     source: DeclarationSource | None = None  # None: the declarations are in the project
 
     async def run(self) -> bool:
-        """Take further what is due; return whether there was anything."""
+        """Advance the rollouts that are due. Return True if one of them did something."""
         names = await self._due()
         if not names:
             return False

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from holdfast.app.options import ProjectOptions
 from holdfast.app.sources.declarations import StoredDeclarations
 from holdfast.errors import InputError
 from holdfast.model.address import Address
+from holdfast.model.record import dataclass
 from holdfast.policy import selectors
 from holdfast.policy.selectors import LabelSelector, Targets
 from holdfast.reconcile.resolve import ResourceSet

@@ -38,7 +38,7 @@ async def look(store: Store, clock: Clock, manifests: Manifests) -> list[Templat
 
 
 def with_children(manifests: Manifests, groups: Iterable[TemplateGroup]) -> Manifests:
-    """Return what is declared, with the children of templates; selected ones as their templates make them."""
+    """Return the manifests with the children of templates. Selected children are rendered by their templates."""
     declared = {each.address: each for each in manifests.declarations}
     by_hand = dict(declared)
     for group in groups:
@@ -49,7 +49,7 @@ def with_children(manifests: Manifests, groups: Iterable[TemplateGroup]) -> Mani
 async def with_chosen(
     store: Store, manifests: Manifests, addresses: Iterable[Address], templates: Sequence[Template]
 ) -> Manifests:
-    """Return part of what is declared, with those of the addresses that are children of templates."""
+    """Return the manifests with those of the addresses that are children of templates."""
     if not templates:
         return manifests
     return with_children(manifests, await RolloutRepository(store, SystemClock()).some(templates, addresses))
@@ -85,7 +85,7 @@ def roller(
 
 
 async def concurrency_note(project: Project) -> str:
-    """Return who holds the concurrency budget of all templates if none of it is left, else an empty string."""
+    """Return a note about the holders of the shared concurrency budget if it is exhausted, else an empty string."""
     at_once = project.config.rollouts_at_once
     if at_once is None:
         return ""
@@ -96,7 +96,7 @@ async def concurrency_note(project: Project) -> str:
 
 
 async def survey(project: Project, connections: Connections) -> Project:
-    """Check the resources that templates select and the store does not know; return the project with what was seen."""
+    """Check the resources that templates select and the store does not know. Return the project with the results."""
 
     async def check(declarations: Sequence[Declaration]) -> None:
         resources = adopt_scan.fleet_of(project.resources, declarations, project.resources.graph.addresses)

@@ -1,13 +1,13 @@
-"""What is no longer declared: resources of the store that the manifests do not have any more.
+"""Resources that are no longer declared: the store has them and the manifests do not.
 
 A store belongs to a project, and a run may read only part of it. A resource counts as no longer declared if the file
-that declared it was read and does not have it, or is not there any more.
+that declared it was read and does not have it, or does not exist any more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from holdfast.errors import HoldfastError
 from holdfast.manifests import file_discovery, loader
 from holdfast.manifests.project import Project
 from holdfast.model.address import Address
+from holdfast.model.record import dataclass
 from holdfast.model.verdict import Status
 from holdfast.reconcile.clock import SystemClock
 from holdfast.reconcile.resolved_resource import is_no_longer_declared
@@ -53,7 +54,7 @@ class Reach:
 
 
 def reach_of(files: Sequence[str], project: Project, store: Path) -> Reach:
-    """Return what was read where these files were named."""
+    """Return the files and folders that were read, given the named files."""
     found, _ = file_discovery.find(files, project.profiles)
     read = frozenset(Path(source.key) for source in found if source.path is not None)
     folders = frozenset(Path(name).resolve() for name in files if Path(name).is_dir())
@@ -97,9 +98,9 @@ async def in_whole_store(project: OpenProject) -> set[Address]:
 
 
 async def edited_away(states: Sequence[ResourceState], project: Project, store: Store, path: Path) -> set[Address]:
-    """Return the resources that are known, or turn out now, to be no longer declared.
+    """Return the resources that are no longer declared, by the store or by the files as they are now.
 
-    Only files that are gone, or were edited after the last check of what they declare, are read.
+    Only files that were deleted, or edited after the last check of their declarations, are read.
     """
     undeclared = {state.address for state in states if is_no_longer_declared(state)}
     declared = [state for state in states if state.address not in undeclared]
@@ -122,7 +123,7 @@ def _files_of(states: Iterable[ResourceState]) -> dict[str, float]:
 
 
 def _edited_files(files: Mapping[str, float], bases: Sequence[Path]) -> set[str]:
-    """Return the manifests that do not exist any more, or were edited after the last check of what they declare."""
+    """Return the manifests that do not exist any more, or were edited after the last check of their declarations."""
     edited: set[str] = set()
     for name, checked_at in files.items():
         if not name.lower().endswith(file_discovery.SUFFIXES):
@@ -144,7 +145,7 @@ async def _no_longer_among(moved: Sequence[ResourceState], project: Project, sto
 async def _declared_now(
     moved: Sequence[ResourceState], project: Project, store: Store, path: Path
 ) -> set[Address] | None:
-    """Return what is declared now in the project, or in the files where some resources were; None: cannot be read."""
+    """Return the addresses declared now in the project or in the files of some resources. None: cannot be read."""
     if project.file is not None:
         files = [str(project.folder)]
     else:

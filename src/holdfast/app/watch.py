@@ -51,6 +51,7 @@ from holdfast.watch.edit_check import EditCheck
 from holdfast.watch.list_scan import ListScanner
 from holdfast.watch.loop import ResyncLoop
 from holdfast.watch.manifest_source import DeclarationSource
+from holdfast.watch.signal_watch import SignalWatch
 
 LOOK_FOR_EDITS_SECONDS = 2.0
 SEARCH_SECONDS: Final = 300.0  # after which manifests are searched for again, though nothing seems to be edited
@@ -58,7 +59,7 @@ PASS_SECONDS: Final = 5.0  # after which the loop begins beside the first pass, 
 
 
 class WatchOutput(Protocol):
-    """The door's side of a watch: it shows what happens."""
+    """The output of a watch, which a door implements."""
 
     def first_pass(self, report: RunReport, shown: Collection[int]) -> None:
         """Show the pass over all resources; actions in `shown`, by their id, were shown when they ended."""
@@ -269,7 +270,7 @@ def release_memory() -> None:
 async def check_all(
     project: Project, connections: WritableConnections, output: WatchOutput, stop: asyncio.Event
 ) -> None:
-    """Check all selected resources and correct what may be corrected unattended."""
+    """Check all selected resources, and correct those that may be corrected unattended."""
     if project.templates:
         project = await template_groups.settle(project, connections)
     shown: set[int] = set()
@@ -331,7 +332,11 @@ class ManifestSession:
                 Rollouts(project, self.connections, self.watch.stop, self.complain, output, self.source),
             ],
         )
-        return await loop.run(rounds=rounds)
+        if rounds is not None:  # counted rounds are awaited one by one, so only periodic checks take part
+            return await loop.run(rounds=rounds)
+        signals = SignalWatch(project.store, self.connections, project.clock, engine.random01, output.warn)
+        async with signals.running():
+            return await loop.run()
 
     def complain(self, error: HoldfastError) -> None:
         """Show a mistake in the manifests."""

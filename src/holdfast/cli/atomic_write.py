@@ -9,7 +9,7 @@ from holdfast.errors import InputError, Location
 
 
 def put(file: Path, data: bytes) -> None:
-    """Put bytes in place of a file, keeping its permissions; whoever reads it meanwhile never finds half of it."""
+    """Replace the bytes of a file and keep its permissions. A concurrent reader sees the old file or the new one."""
     part = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         if file.exists() and not file.is_file():  # /dev/stderr and the like

@@ -65,6 +65,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "discover": "List live resources that no manifest declares.",
         "import": "Adopt a live resource by its provider id.",
         "doctor": "Check configuration, connections and store.",
+        "store": "Copy a store to another file or database.",
         "upgrade-check": "Check that a new release changes no verdict.",
         "diff": "Compare two documents, field by field.",
         "hash": "Print the canonical hash of a document.",
@@ -156,7 +157,7 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
 
     sys.excepthook = _crashed
     if not stdout.install():
-        click.echo("Error: standard output is closed; send it to /dev/null if nobody reads it", err=True)
+        click.echo("Error: standard output is closed; send it to /dev/null to discard it", err=True)
         sys.exit(ERROR)
     code, message = stdout.closing_code(_outcome(arguments))
     if message:
@@ -165,7 +166,7 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def _crashed(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Show a crash like everything else: a message in it may hold what a service said, or a secret."""
+    """Show a crash like everything else, because its message may hold a text of a service, or a secret."""
     import traceback
 
     from holdfast.cli import console

@@ -10,9 +10,9 @@ from holdfast.errors import InputError
 
 
 def require_answer(verb: str) -> None:
-    """Raise InputError if there is nobody to ask, because standard input is not a terminal."""
+    """Raise InputError if standard input is not a terminal, because then no person can answer."""
     if not sys.stdin.isatty():
-        message = f"standard input is no terminal, so nobody can be asked: say --yes to {verb} without being asked"
+        message = f"standard input is not a terminal, so there is no prompt: pass --yes to {verb} without one"
         raise InputError(f"nothing was done; {message}")
 
 

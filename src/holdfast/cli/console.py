@@ -1,7 +1,7 @@
-"""Printing: formats, colours, tables; nothing here knows what is being printed.
+"""Printing: formats, colours, tables. Nothing here knows the content.
 
-Whatever is printed goes through here, and is escaped on its way out (`escaping`): text is one line of ours unless it is
-a document, and no value can pretend to be more than a value.
+All output goes through here, and is escaped on its way out (`terminal_escape`): text is one line of ours unless it is a
+document, and no value can pretend to be more than a value.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from holdfast.cli import terminal_escape
 from holdfast.model.json import Json
 
 Style = Any  # what click.style takes
-# Stands for the escape character of our own styles until a line is printed; nobody outside can guess it.
+# Stands for the escape character of our own styles until a line is printed. Input cannot contain it by chance.
 _ESC: Final = f"\0{os.urandom(8).hex()}"
 _STYLE: Final = re.compile(f"{_ESC}\\[[0-9;]*m")
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -39,7 +39,7 @@ def option(*formats: str) -> Callable[[Function], Function]:
 
 
 def use_colour() -> bool:
-    """Tell whether to colour: a terminal that did not ask us not to (NO_COLOR), or FORCE_COLOR."""
+    """Return True if output is coloured: on a terminal without NO_COLOR, or with FORCE_COLOR."""
     if os.environ.get("NO_COLOR"):
         return False
     return bool(os.environ.get("FORCE_COLOR")) or sys.stdout.isatty()
@@ -51,12 +51,12 @@ def line(text: str = "", **style: Style) -> None:
 
 
 def warn(*lines: str) -> None:
-    """Print a warning, in so many lines of ours, where it does not disturb what programs read."""
+    """Print a warning of one or more lines to standard error, so that it does not disturb programs."""
     _suppressed("Warning: ", "yellow", lines)
 
 
 def problem(*lines: str) -> None:
-    """Print what went wrong, in so many lines of ours."""
+    """Print an error of one or more lines."""
     _suppressed("Error: ", "red", lines)
 
 
@@ -94,7 +94,7 @@ def yaml_text(value: Json) -> str:
     import yaml
 
     class Dumper(yaml.SafeDumper):
-        """Quotes what must be escaped: only in double quotes can it be."""
+        """Quotes texts that must be escaped, because only double quotes allow escapes."""
 
     def text(dumper: yaml.SafeDumper, given: str) -> yaml.ScalarNode:
         style = '"' if terminal_escape.in_a_line(given) != given else None

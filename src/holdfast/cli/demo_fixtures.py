@@ -1,4 +1,4 @@
-"""The small world that the demo plays in: a shop behind an API, some files, and what is declared about both."""
+"""The environment of the demo: a shop behind an API, some files, and the declarations of both."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ connections:
   files: {{provider: file, root: live}}
 corrections:
   massDrift: {{share: 50%, atLeast: 10}} # so much in an hour is more likely one cause than many
-  contention: {{reverts: 2, backoff: 0s}} # twice revert and moved again: somebody else wants it otherwise
+  contention: {{reverts: 2, backoff: 0s}} # reverted twice and changed again: another writer wants another value
 """
 FREEZE = """\
   windows:

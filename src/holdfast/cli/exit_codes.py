@@ -1,11 +1,11 @@
-"""Exit codes. With --detailed-exitcode they are a sum of flags, so that a script can ask for just what it cares about.
+"""Exit codes. With --detailed-exitcode they are a sum of flags, so that a script can test single ones.
 
 0   clean, or no --detailed-exitcode
 1   an error: nothing can be concluded
-2   pending: the declaration moved
+2   pending: the declaration changed
 4   drifted: changed outside Holdfast (6: both)
 8   coverage was incomplete: something could not be read
-16  blocked: something is held back or refused
+16  blocked: something is held or refused
 64  wrong usage          130, 143  interrupted
 """
 

@@ -36,7 +36,7 @@ def read_bytes(source: str) -> bytes:
 
 
 def name_of(source: str) -> str:
-    """Return what messages call a source."""
+    """Return the name of a source in messages."""
     return "<stdin>" if source == "-" else source
 
 

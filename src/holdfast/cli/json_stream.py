@@ -5,7 +5,6 @@ The text is the same as that of `console.json_text`: indented, keys in order.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping
 from operator import itemgetter
 from typing import BinaryIO, Final, cast
@@ -23,6 +22,8 @@ class JsonList:
     """A list of rendered entries, printed in the order of their keys, or in the order they were added."""
 
     def __init__(self, *, is_sorted: bool = True) -> None:
+        import tempfile  # most commands print no JSON, and it brings all compression modules
+
         self._file = cast("BinaryIO", tempfile.SpooledTemporaryFile(max_size=IN_MEMORY))  # noqa: SIM115 - closed by `texts`
         self._entries: list[tuple[str, int, int]] = []  # key, where its text begins, bytes
         self._is_sorted = is_sorted

@@ -34,7 +34,7 @@ _OPTIONS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "project": click.option(
         "--project", metavar="FILE", help="The project file; holdfast.yaml beside or above the manifests by default."
     ),
-    "store": click.option("--store", metavar="FILE", help="The store; .holdfast/holdfast.db by default."),
+    "store": click.option("--store", metavar="URL", help="The store, a file or URL; .holdfast/holdfast.db by default."),
     "targets": click.option(
         "--target",
         "targets",

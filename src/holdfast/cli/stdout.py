@@ -25,7 +25,7 @@ class Outlet(io.FileIO):
         self.when_broken: Callable[[], None] = lambda: None
 
     def write(self, data: ReadableBuffer, /) -> int:
-        """Write what the descriptor takes; remember why it takes no more."""
+        """Write to the descriptor, and remember the first failure."""
         if self.failure is None:
             try:
                 return super().write(data)
@@ -58,13 +58,13 @@ def _text(before: TextIO, outlet: Outlet) -> TextIO:
 
 
 def when_broken(stop: Callable[[], None]) -> None:
-    """Have a run stopped, after the writes in hand, once nobody can be told any more what it does."""
+    """Set the function that stops a run after its in-flight writes once standard output is broken."""
     if _standard is not None:
         _standard.when_broken = stop
 
 
 def closing_code(code: int) -> tuple[int, str]:
-    """Flush; return the exit code, and what to say where not all that was told has arrived."""
+    """Flush standard output. Return the exit code, and a message if some output was lost."""
     if _standard is None:
         return code, ""
     sys.stdout.flush()

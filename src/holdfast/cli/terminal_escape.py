@@ -12,7 +12,7 @@ Hide = Callable[[str], str]
 
 
 class _Rim:
-    """What hides the secrets of the run at hand; each run sets its own."""
+    """The function that hides the secrets of the current run. Each run sets its own."""
 
     hide: Hide = staticmethod(str)
 

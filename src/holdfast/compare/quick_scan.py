@@ -11,18 +11,27 @@ import orjson
 from holdfast.model.json import Json
 
 
-def may_mention(value: Json, *marks: str) -> bool:
-    """Return True if a string or key of a document may contain a mark; marks must need no escapes in JSON.
-
-    Returns True for documents that cannot be serialised.
-    """
+def write(value: Json) -> bytes | None:
+    """Return a document as JSON; None if it is nested too deep, has integers beyond 64 bits, or is no plain JSON."""
     try:
-        written = orjson.dumps(value)
-    except (TypeError, orjson.JSONEncodeError):  # nested too deep, integers beyond 64 bits, or no JSON at all
-        return True
-    return any(mark.encode() in written for mark in marks)
+        return orjson.dumps(value)
+    except (TypeError, orjson.JSONEncodeError):
+        return None
+
+
+def mentions(written: bytes | None, *marks: str) -> bool:
+    """Return True if a string or key of a written document may contain a mark; marks must need no escapes in JSON.
+
+    Returns True for documents that could not be written.
+    """
+    return written is None or any(mark.encode() in written for mark in marks)
+
+
+def may_mention(value: Json, *marks: str) -> bool:
+    """Return True if a string or key of a document may contain a mark, as `mentions` does."""
+    return mentions(write(value), *marks)
 
 
 def is_plain(value: Json) -> bool:
     """Return True if a document is surely plain JSON; False proves nothing."""
-    return not may_mention(value)
+    return write(value) is not None

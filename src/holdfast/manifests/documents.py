@@ -82,7 +82,7 @@ def _json_document(text: str, value: Json, file: str, first_line: int) -> Docume
 
 
 def _json_stream(text: str, file: str) -> list[Document] | None:
-    """Read one document after another, as some programs print them; None if that is not what the text is."""
+    """Read one document after another, as some programs print them; None if the text has another form."""
     spans = json_places.spans(text)
     if len(spans) < 2:
         return None

@@ -1,8 +1,9 @@
-"""Finding what to read: files, folders, globs, standard input.
+"""Finding the files to read: files, folders, globs, standard input.
 
-A folder is searched for *.yaml, *.yml and *.json, in order of their names; hidden files and folders, the project file
-and the folders of profiles are passed over. So are files in it that cannot be manifests: a folder of manifests often
-holds the very files they manage. What was passed over for that reason is remembered, so that it can be shown.
+A folder is searched for *.yaml, *.yml and *.json, in order of their names. Hidden files and folders, the project file
+and the folders of profiles are skipped. So are files in it that cannot be manifests, because a folder of manifests
+often holds the very files they manage. Files that were skipped for that reason are remembered, so that they can be
+shown.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Source:
 
 
 def find(given: Sequence[str], pass_over: Collection[Path] = ()) -> tuple[list[Source], list[InputError]]:
-    """Return the files behind what a person named, each once, in an order that does not depend on theirs."""
+    """Return the named files, each once, in an order that does not depend on the order of the names."""
     found: dict[str, Source] = {}
     errors: list[InputError] = []
     hidden = {os.path.realpath(path) for path in pass_over}
@@ -142,7 +143,7 @@ def common_folder(given: Iterable[str], cwd: Path | None = None) -> Path:
 
 
 def folder_of(text: str, cwd: Path) -> Path:
-    """Return the folder of what a person named: a folder itself, that of a file, that before the pattern of a glob."""
+    """Return the folder of a name: a folder itself, that of a file, that before the pattern of a glob."""
     if text == "-":
         return Path(os.path.realpath(cwd))
     named = cwd / text

@@ -172,7 +172,7 @@ def _address_kind(annotations: Mapping[str, str], group: str, kind: str, at: Pla
 
 
 def _desired(value: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the wanted document: the object without what only a server writes. `${` in it is plain text."""
+    """Return the desired document: the object without fields that only a server writes. `${` in it is plain text."""
     metadata = {key: item for key, item in value["metadata"].items() if key not in _SERVER_METADATA}
     kept = {key: item for key, item in value.items() if key != "status"}
     return dict(_escaped({**kept, "metadata": metadata}))

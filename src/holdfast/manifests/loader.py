@@ -1,4 +1,4 @@
-"""Reading manifests: from what a person named to declarations and strategies, or to everything that is wrong with them.
+"""Reading manifests: from the named files to declarations and strategies, or to all mistakes in them.
 
 The result does not depend on the order in which files are named or found.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import ModuleType
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, TypeVar
 
@@ -18,6 +18,7 @@ from holdfast.manifests.project import ConnectionSpec, Project
 from holdfast.manifests.resources import GROUP, VERSION, VERSION_EXAMPLE, Surroundings
 from holdfast.model.address import Address
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.model.resource import Declaration
 from holdfast.policy import dependency_graph, source_location
 from holdfast.policy.dependency_graph import Graph
@@ -59,10 +60,10 @@ def read(
     stdin: BinaryIO | None = None,
     whole: bool = True,
 ) -> Manifests:
-    """Read files, folders, globs and `-`; raise InputError, or InputErrors with all that is wrong in all of them.
+    """Read files, folders, globs and `-`; raise InputError, or InputErrors with all mistakes in all of them.
 
-    `kinds` are the known providers with their kinds (none for any kind); without it any provider passes. What can only
-    be wrong between documents of several files is not asked where these are not the `whole`.
+    `kinds` are the known providers with their kinds (none for any kind); without it any provider passes. Mistakes
+    between documents of several files are not searched for if these are not the `whole`.
     """
     project = project.with_local(file_discovery.common_folder(given))
     found, errors = file_discovery.find(given, project.profiles)
@@ -102,7 +103,7 @@ def template_mistakes(manifests: Manifests) -> list[InputError]:
 def join(
     project: Project, files: Iterable[FileReading], errors: list[InputError], passed_over: tuple[str, ...] = ()
 ) -> Manifests:
-    """Return what several files declare, in order of names; names that are declared twice are added to the errors."""
+    """Return the declarations of several files in order of names. Duplicate names are added to the errors."""
     declared, strategies_, templates = [], [], []
     for reading in files:
         declared += reading.declarations
@@ -120,7 +121,7 @@ def join(
 
 
 def graph(manifests: Manifests, known: Iterable[Address] = ()) -> Graph:
-    """Return what needs what; raise InputError or InputErrors for references that lead nowhere and for cycles."""
+    """Return the dependency graph. Raise InputError or InputErrors for cycles and for references without a target."""
     found, errors = dependency_graph.build(manifests.declarations, known)
     raise_all(errors)
     return found

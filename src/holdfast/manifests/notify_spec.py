@@ -1,12 +1,12 @@
-"""Whom to tell, and of what: the section `notify` of the project file.
+"""Notification sinks and their topics: the section `notify` of the project file.
 
     notify:
       - {file: events.jsonl}
       - {command: [./page, --quiet], on: [drifted, missing]}
       - {webhook: https://hooks.example.org/drift, secret: {env: HOOK_SECRET}, group: 1, remind: 24h}
 
-Each entry is one sink with one target. `on` says what it wants to hear of, `group` from how many events of a kind on
-they are sent as one, `remind` after how long it hears again of what is still so. The address of a webhook is often a
+Each entry is one sink with one target. `on` lists its topics. `group` is the number of events of a kind from which on
+they are sent as one. `remind` is the time after which an open event is sent again. The address of a webhook is often a
 secret itself, so it may be a reference, and no message shows it.
 """
 
@@ -43,7 +43,7 @@ _TARGETS = ("file", "command", "webhook")
 
 
 class Topic(StrEnum):
-    """What a sink can hear of; the end of something is told to whoever was told of its beginning."""
+    """The topics of a sink. The end of an event is sent to the sinks that received its beginning."""
 
     DRIFTED = "drifted"
     CONFLICTED = "conflicted"
@@ -152,9 +152,9 @@ SECTION: Final = fields.list_of(_SINK.then_at(_sink)).then_at(_distinct)
 
 
 def url_trouble(text: str, *, in_clear: bool = True) -> str:
-    """Say why a text cannot be the address of a webhook, without repeating it, or nothing.
+    """Return the reason why a text cannot be the address of a webhook, without repeating it, or an empty string.
 
-    What stands `in_clear` in a file must not hold a password.
+    A text that is `in_clear` in a file must not hold a password.
     """
     try:
         parts = urlsplit(text)
@@ -169,7 +169,7 @@ def url_trouble(text: str, *, in_clear: bool = True) -> str:
 
 
 def _name(target: Target) -> str:
-    """Name a sink nobody named: recognisable, the same in every run, and without a secret."""
+    """Return the default name of a sink: recognisable, the same in every run, and without a secret."""
     match target:
         case ToFile(path):
             return f"file {path.name}"

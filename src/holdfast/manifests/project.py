@@ -58,7 +58,7 @@ _IN_CLEAR = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """What the project allows a connection to use; None where it does not say."""
+    """The limits that the project sets for a connection. None where it sets none."""
 
     concurrency: int | None = None
     reads_per_second: float | None = None
@@ -79,7 +79,7 @@ class ConnectionSpec:
     location: Location = field(default_factory=Location, compare=False)
 
     def fetch_secrets(self, resolver: Resolver) -> dict[str, Secret]:
-        """Fetch every secret of the connection; raise InputError that names what is missing."""
+        """Fetch every secret of the connection; raise InputError that names the missing one."""
         out = {}
         for key, reference in self.secrets.items():
             try:
@@ -92,7 +92,7 @@ class ConnectionSpec:
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """What the project file says, or what holds without one."""
+    """The content of the project file, or the defaults without one."""
 
     folder: Path
     file: Path | None = None
@@ -110,7 +110,7 @@ class Project:
     rollouts_at_once: int | Percent | None = None  # slots at work over all templates; None: as many as each allows
 
     def at_hand(self, resolver: Resolver) -> Iterator[Json]:
-        """Go through the secrets of the file that are had without running anything; what is missing is left out.
+        """Yield the secrets of the file that need no command. Missing ones are left out.
 
         They are known before anything is read, so that they are recognised wherever they turn up.
         """

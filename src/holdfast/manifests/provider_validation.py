@@ -1,4 +1,4 @@
-"""What is wrong with declarations as their providers see them, before anything is asked of anybody."""
+"""Mistakes in declarations as their providers see them, found before any request is made."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _place(declaration: Declaration) -> tuple[str, int, str]:
 
 
 def _identity(provider: SupportsIdentity | None, way: Connection, declaration: Declaration) -> str | None:
-    """Return what tells the live thing from others: what the provider says, else the id it is imported by."""
+    """Return the identity of the live resource: that of the provider, else the id that it is imported by."""
     if provider is not None:
         return provider.identity(way, declaration)
     wanted = declaration.import_from

@@ -32,7 +32,7 @@ _KIND = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What declarations may refer to: the connections of the project, and the providers with their kinds."""
+    """The possible targets of declarations: the connections of the project, and the providers with their kinds."""
 
     connections: Mapping[str, ConnectionSpec] = field(default_factory=dict)
     default_connection: str | None = None

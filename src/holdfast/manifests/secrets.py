@@ -1,11 +1,11 @@
 """Secrets: how manifests point at them, how they are fetched, and the wrapper that keeps them from being shown.
 
-A manifest never holds a secret, only where to find it: `{secretRef: {env: NAME}}`, `{secretRef: {file: path}}`, or
-`{secretRef: {connectionSecret: key}}` for one of the connection's own, which holdfast.yaml may also have a command for.
+A manifest never holds a secret, only its location: `{secretRef: {env: NAME}}`, `{secretRef: {file: path}}`, or
+`{secretRef: {connectionSecret: key}}` for a secret of the connection, which holdfast.yaml may also fetch by a command.
 Values are fetched as late as possible. No message here ever holds one.
 
-Resolve secrets before references (`plan.references`): a document that came back from the world must never be taken for
-a reference to a file on this machine.
+Resolve secrets before references (`policy.references`), because a document from a provider must never be taken for a
+reference to a file on this machine.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MASK: Final = "******"
 
 
 class Secret:
-    """A value that shows itself to nobody: not printed, formatted, copied into text, pickled or hashed."""
+    """A value that cannot be shown: not printed, formatted, copied into text, pickled or hashed."""
 
     __slots__ = ("_value",)
     __hash__ = None  # type: ignore[assignment]  # a secret is not a key
@@ -42,11 +42,11 @@ class Secret:
         self._value = value
 
     def reveal(self) -> Json:
-        """Return the value in clear; only for what is sent to a provider, and for fingerprints."""
+        """Return the value in clear. Only for requests to a provider, and for fingerprints."""
         return self._value
 
     def told_by(self) -> Json:
-        """Return what a change of it is told by: the value itself; only for fingerprints."""
+        """Return the value that identifies a change of the secret. Only for fingerprints."""
         return self._value
 
     def joined(self, parts: Iterable[object]) -> Secret:
@@ -112,7 +112,7 @@ class FromFile:
 
 @dataclass(frozen=True, slots=True)
 class FromCommand:
-    """What a command prints, run without a shell; only the project file may name one."""
+    """The output of a command that is run without a shell. Only the project file may name one."""
 
     words: tuple[str, ...]
     base: str = ""
@@ -138,7 +138,7 @@ _EXAMPLES: Final = {
 
 
 def parse_reference(value: Json, allowed: Sequence[str], base: str = "") -> Reference:
-    """Read `{env: NAME}` and the like; raise InputError, which never repeats what was found."""
+    """Read `{env: NAME}` and the like; raise InputError, which never repeats the value."""
     choices = " or ".join(_EXAMPLES[word] for word in allowed)
     if not isinstance(value, Mapping) or len(value) != 1:
         raise InputError(f"a secret is never written here, only where to find it: {choices}")
@@ -202,7 +202,7 @@ def find(value: Json) -> Iterator[tuple[Pointer, Reference | InputError]]:
 
 
 def _body(here: Mapping[str, Json]) -> Mapping[str, Json] | None:
-    """Return what secretRef holds if it is meant for us; APIs have fields of that name too, with other words in it."""
+    """Return the body of secretRef if it is meant for us. APIs have fields of that name too, with other content."""
     body = here.get(SECRET_REF)
     if not isinstance(body, Mapping):
         return None
@@ -220,7 +220,7 @@ Run = Callable[[Sequence[str], str], bytes]
 
 
 def run_command(words: Sequence[str], folder: str) -> bytes:
-    """Run a program of the project file and return what it prints; its complaints are not repeated."""
+    """Run a program of the project file and return its output. Its error output is not repeated."""
     try:
         done = subprocess.run(  # noqa: S603 - the words come from the project's own file, without a shell
             words,
@@ -251,7 +251,7 @@ class Resolver:
     _fetched: dict[tuple[Reference, str], Secret] = field(default_factory=dict, repr=False)
 
     def within(self, folder: str, connection: str, references: Mapping[str, Reference]) -> Resolver:
-        """Return the resolver for resources of one folder and connection; what was fetched is shared."""
+        """Return the resolver for resources of one folder and connection. Fetched secrets are shared."""
         return replace(self, folder=folder, connection=connection, of_connection=references)
 
     def fetch(self, reference: Reference) -> Secret:
@@ -311,7 +311,7 @@ def _decoded(data: bytes, what: str) -> str:
 
 
 def resolve_secrets(value: Json, resolver: Resolver) -> Json:
-    """Return the document with a Secret in place of each reference; what has none is shared, not copied.
+    """Return the document with a Secret in place of each reference. Parts without references are shared, not copied.
 
     Raise InputError with the field of the first reference that is malformed or leads nowhere.
     """

@@ -1,4 +1,4 @@
-"""Files of waivers: reviewed like code, because they say what is tolerated, by whom and until when.
+"""Files of waivers, which are reviewed like code: a waiver names a tolerated difference, its owner and its end.
 
     waivers:
       - resource: api/Widget/*        # a glob on addresses, as in --target
@@ -8,8 +8,8 @@
         expires: 2026-12-01           # a day (with all of it, UTC) or a time; over a year ahead only with a ticket
         ticket: OPS-123               # optional
 
-The usual file is `waivers.yaml` beside the project file; `waivers` there names others. Adding and removing entries is
-`manifests.waiving`.
+The default file is `waivers.yaml` beside the project file, and `waivers` there names others. Entries are added and
+removed by `manifests.edit.waiver_edit`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ WAIVER: Final = fields.plain(
         "resource": fields.required(fields.STRING.then(_resource), "name the resources, such as api/Widget/*"),
         "path": fields.required(fields.STRING.then(_path), "name the field, such as /size; /** is all of them"),
         "owner": fields.required(fields.STRING, "a person must answer for it"),
-        "reason": fields.required(fields.STRING, "say why the difference is tolerated"),
+        "reason": fields.required(fields.STRING, "give the reason why the difference is tolerated"),
         "expires": fields.required(
             fields.parsed(time_parsing.end, type="string"), "every waiver ends; give its last day, such as 2026-12-01"
         ),

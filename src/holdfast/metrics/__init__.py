@@ -1,5 +1,5 @@
-"""What the store knows, as families of numbers for whoever collects metrics.
+"""The contents of the store as families of numbers for metrics systems.
 
-Belongs here: what is counted, under which names and labels, and reading it from the store a page at a time. Must not be
-here: how it is written down (that is a door's), or any look at the world.
+Belongs here: the metrics with their names and labels, and reading them from the store a page at a time. Must not be
+here: how they are written down (that is a door's), or any read of live state.
 """

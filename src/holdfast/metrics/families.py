@@ -1,4 +1,4 @@
-"""Families of numbers: a meter says what is measured, and readings hold its values by their labels."""
+"""Families of numbers: a meter names a measurement, and samples hold its values by their labels."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class MetricType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Meter:
-    """What is measured. `name` is the whole name, with `_total` and `_info` where its sort asks for that."""
+    """One metric. `name` is the whole name, with `_total` and `_info` where its type requires that."""
 
     name: str
     text: str

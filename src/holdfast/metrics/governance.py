@@ -1,4 +1,4 @@
-"""Counting what is under way, what people said, and what the audit trail tells. Pure."""
+"""Counting running operations, decisions of people, and events of the audit trail. Pure."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def in_force(pauses: Iterable[Pause], now: float) -> list[Pause]:
 
 
 def count_pauses(readings: Samples, pauses: Iterable[Pause]) -> None:
-    """Count pauses by what they cover, never by name."""
+    """Count pauses by the level of their scope, never by name."""
     for scope in _SCOPES:
         readings.add(definitions.PAUSES, scope, by=0)
     for each in pauses:
@@ -52,7 +52,7 @@ def count_pauses(readings: Samples, pauses: Iterable[Pause]) -> None:
 
 
 def count_decisions(readings: Samples, quarantines: Iterable[Quarantine], approvals: Iterable[Approval]) -> None:
-    """Count what waits for a person, and what waits for us after a person's yes."""
+    """Count the quarantines that wait for a person, and the approvals that wait for Holdfast."""
     for cause in ("contention", "undone"):
         readings.add(definitions.QUARANTINES, cause, by=0)
     for each in quarantines:
@@ -61,7 +61,7 @@ def count_decisions(readings: Samples, quarantines: Iterable[Quarantine], approv
 
 
 def count_no_events(readings: Samples) -> None:
-    """Say that nothing was written, before anything is counted."""
+    """Add zeros for all outcomes of corrections, before anything is counted."""
     for outcome in CorrectionOutcome:
         if outcome is not CorrectionOutcome.BEGUN:
             readings.add(definitions.CORRECTIONS, outcome.value, by=0)

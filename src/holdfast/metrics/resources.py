@@ -1,4 +1,4 @@
-"""Counting resources: verdicts, whether they are to be believed, what is open, and what is held back. Pure."""
+"""Counting resources: verdicts, their staleness, open operations, and held decisions. Pure."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _NAMES: Final = (*(each.value for each in Status), UNCHECKED)
 
 
 def is_stale(state: ResourceState, now: float) -> bool:
-    """Return True if the verdict of a resource is not to be believed any more.
+    """Return True if the verdict of a resource is too old to be relied on.
 
-    What has no periodic checks does not become so by age: nobody said how often it is to be looked at.
+    A resource without periodic checks does not become stale by age, because no period is declared for it.
     """
     if (
         state.schedule.good_at is None
@@ -33,7 +33,7 @@ def is_stale(state: ResourceState, now: float) -> bool:
 
 
 def is_overdue(state: ResourceState, now: float) -> bool:
-    """Return True if a check should have been made by now; what was checked later than now must be checked again."""
+    """Return True if a check is overdue. A resource with a check time in the future must be checked again."""
     if state.schedule.due_at is None:
         return False
     return state.schedule.due_at <= now or (
@@ -68,7 +68,7 @@ def count(readings: Samples, state: ResourceState, now: float) -> None:
 
 
 def count_none(readings: Samples, families: Iterable[tuple[str, str]]) -> None:
-    """Say of every status that there are none, before any is counted: what is not said cannot raise an alarm."""
+    """Add zeros for every status, before anything is counted, because an absent series cannot raise an alarm."""
     for where in families:
         for name in _NAMES:
             readings.add(definitions.RESOURCES, *where, name, by=0)

@@ -1,4 +1,4 @@
-"""Reading what is counted from the store: once, a page at a time, so that no more than a page is held at once.
+"""Reading the samples from the store: once, a page at a time, so that no more than a page is held at once.
 
 Only a template whose rollout is under way has all its children in memory, as it has for rolling. Nothing is written.
 """
@@ -27,7 +27,7 @@ PAGE: Final = 500
 async def gather(
     store: Store, now: float, version: str, *, templates: Sequence[Template] = (), per_resource: bool = False
 ) -> list[Family]:
-    """Return every family; `templates` are those of the manifests, for what only these say."""
+    """Return every family. `templates` are those of the manifests, for values that only these have."""
     gatherer = _Gatherer(store, now)
     gatherer.readings.put(definitions.BUILD, version, value=1)
     gatherer.readings.put(definitions.GATHERED, value=now)
@@ -68,7 +68,7 @@ class _Gatherer:
             await self._held([each for each in page if resources.is_held(each)])
 
     async def _held(self, states: Sequence[ResourceState]) -> None:
-        """Count what is held back by the code of its newest decision."""
+        """Count the held resources by the code of their newest decision."""
         found = await asyncio.gather(*[self.store.decisions(each.address, 1) for each in states])
         newest = [decisions[0] for decisions in found if decisions]
         outputs = await self.store.documents(list({each.output for each in newest})) if newest else {}
@@ -80,7 +80,7 @@ class _Gatherer:
             self.readings.add(definitions.BLOCKED, *where, codes.get(state.address, "unknown"))
 
     async def standing(self) -> list[Pause]:
-        """Count what is under way and what people said; return the pauses in force."""
+        """Count running operations and decisions of people. Return the pauses in force."""
         pauses = governance.in_force(await self.store.pauses(), self.now)
         governance.count_operations(self.readings, await self.store.operations())
         governance.count_claims(self.readings, await self.store.claims(), self.now)

@@ -15,8 +15,8 @@ class Address:
     namespace: str | None = None
 
     def __str__(self) -> str:
-        parts = [self.connection, self.kind, self.namespace, self.name]
-        return "/".join(part for part in parts if part is not None)
+        local = self.name if self.namespace is None else f"{self.namespace}/{self.name}"
+        return f"{self.connection}/{self.kind}/{local}"
 
     @classmethod
     def parse(cls, text: str) -> Address:

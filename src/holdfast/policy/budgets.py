@@ -1,8 +1,8 @@
-"""Budgets: how many corrections may be made in a time, so that a mistake of ours stays small.
+"""Budgets: the number of corrections in a time, so that a mistake of ours stays small.
 
-A rule says what it covers and has one bucket, or one for each connection, kind or resource. A correction charges every
-bucket of every rule that covers it, and is made only if none is empty. What was spent is the store's to count; here is
-only which buckets, how deep, and who gets something when there is not enough for all.
+A rule has one bucket, or one for each connection, kind or resource that it covers. A correction charges every bucket of
+every rule that covers it, and is made only if none is exhausted. The store counts the charges. This module has the
+buckets, their sizes, and the order of candidates if there is not enough for all.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Sizes = Mapping[tuple[str, str], int]  # (connection, kind) -> how many resource
 
 
 class Each(StrEnum):
-    """For what a rule has a bucket of its own."""
+    """The level at which a rule has a bucket of its own."""
 
     FLEET = "fleet"
     CONNECTION = "connection"
@@ -66,7 +66,7 @@ class BudgetRule:
     each: Each = Each.FLEET
 
     def covers(self, address: Address, action: Action, reason: str) -> bool:
-        """Tell whether such a write is paid for by this rule; the reason is a motive or the code of a decision."""
+        """Return True if the rule is charged for such a write. `reason` is a write reason or the code of a decision."""
         if not action.is_write or write_reasons.of_code(reason) not in self.reasons:
             return False
         return (self.actions is None or action in self.actions) and self._holds(address.connection, address.kind)
@@ -88,9 +88,9 @@ class BudgetRule:
                 yield resources
 
     def bucket(self, address: Address) -> str:
-        """Name the bucket for an address: readable, and the same however much it holds.
+        """Return the name of the bucket for an address. It is readable, and does not depend on the amount.
 
-        The amount is not part of the name, so raising or lowering it does not forget what was spent.
+        So raising or lowering the amount does not forget earlier charges.
         """
         actions = "" if self.actions is None else _actions_text(self.actions) + " "
         covers = f"{actions}{_reasons_text(self.reasons)}"
@@ -127,7 +127,7 @@ def _reasons_text(reasons: frozenset[WriteReason]) -> str:
 def charges(
     rules: Iterable[BudgetRule], address: Address, action: Action, reason: str, sizes: Sizes, now: float
 ) -> list[BudgetCharge]:
-    """Return what a write charges, in the order of the rules; two rules for one bucket leave the stricter."""
+    """Return the charges of a write in the order of the rules. If two rules share a bucket, the stricter one counts."""
     out: dict[str, BudgetCharge] = {}
     for rule in rules:
         if rule.covers(address, action, reason):
@@ -180,9 +180,10 @@ def buckets(
 def allot(
     candidates: Iterable[Candidate], rules: Sequence[BudgetRule], spent: Mapping[str, int], sizes: Sizes, now: float
 ) -> Allotment:
-    """Say which of a batch fit, given what each bucket has spent; first come, first served.
+    """Return the candidates of a batch that fit into the budgets, first come, first served.
 
-    One that does not fit takes nothing, so a later one that asks less may still fit. For showing: the store decides.
+    `spent` has the charges so far by bucket. A candidate that does not fit charges nothing, so that a later and smaller
+    one may still fit. The result is for display: the store decides.
     """
     taken = dict(spent)
     granted: list[Candidate] = []

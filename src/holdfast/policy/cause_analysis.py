@@ -1,7 +1,7 @@
-"""Causes: the most likely story behind a finding, how sure we are of it, and when it began.
+"""Causes: the most likely cause of a finding, our confidence in it, and when it began.
 
-A guess from what we remember, told as one: who really did it only the provider's own trail can say. Rules are tried
-from the one that explains most to the one that explains anything, so each finding has exactly one cause.
+This is a guess from our records, and is presented as one: only the provider's own audit log names the actor. Rules are
+tried from the most specific to the most general, so each finding has exactly one cause.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is known beside the finding."""
+    """The facts known about a path in addition to its finding."""
 
     corrections: Sequence[Correction] = ()  # of this resource, in any order
     rules_changed: bool = False  # the rules of comparison are others than those the baseline was captured under
@@ -70,12 +70,12 @@ def _other_writer(_: Finding, evidence: Evidence) -> Explained | None:
     return Explained(
         Cause.OTHER_WRITER_CONTROLLER,
         Confidence.MEDIUM,
-        "somebody else writes this field too: it moved back each time after we corrected it",
+        "another writer changes this field again after each correction",
     )
 
 
 def _partial(finding: Finding, evidence: Evidence) -> Explained | None:
-    """Blame our own last write of the path if it did not take and what it left is what we see."""
+    """Blame our own last write of the path if it had no effect and the value is the one that it left."""
     write = _last_write(finding, evidence.corrections)
     if write is None or write.path.took:
         return None
@@ -97,11 +97,11 @@ def _not_applied(finding: Finding, _: Evidence) -> Explained | None:
 
 
 def _upgrade(finding: Finding, evidence: Evidence) -> Explained | None:
-    """Blame a change of the rules where what they call a difference is none to a person, or where nobody looked."""
+    """Blame changed rules if the values are equal to a person, or if the path was not compared before."""
     if not evidence.rules_changed or finding.changed_by is ChangedBy.BOTH:
         return None
     if finding.changed_by is ChangedBy.LIVE and _same(finding.baseline, finding.observed):
-        sentence = "the rules of comparison changed since the baseline, the live value did not: nobody moved anything"
+        sentence = "the rules of comparison changed since the baseline, and the live value did not"
         return Explained(Cause.TOOL_UPGRADE, Confidence.HIGH, sentence)
     if finding.op is Op.REORDERED or _is_respelt(finding):
         sentence = "the rules of comparison changed since the baseline, and the values differ in spelling or order only"
@@ -127,8 +127,8 @@ def _defaults(finding: Finding, evidence: Evidence) -> Explained | None:
     if finding.cls not in _UNDECLARED or evidence.alike < ALIKE:
         return None
     sentence = (
-        f"the service changed a default: {evidence.alike} other resources of this kind show the very same "
-        "in a field that nobody declared"
+        f"the service changed a default: {evidence.alike} other resources of this kind show the same change "
+        "in an undeclared field"
     )
     return Explained(Cause.PROVIDER_DEFAULT_CHANGE, Confidence.MEDIUM, sentence)
 
@@ -148,12 +148,12 @@ def _edited(finding: Finding) -> Explained:
             sentence = "declaration and world differ since we first looked; who moved cannot be known"
             return Explained(Cause.EXTERNAL_EDIT, Confidence.LOW, sentence)
         case ChangedBy.BOTH:
-            sentence = "somebody changed it outside of Holdfast, and the declaration changed too"
+            sentence = "changed outside Holdfast, and the declaration changed too"
             return Explained(Cause.EXTERNAL_EDIT, Confidence.MEDIUM, sentence)
         case ChangedBy.LIVE | ChangedBy.DECLARED:  # intent never comes here
             declared = finding.cls in (FindingClass.SPECIFIED, FindingClass.ELEMENT, FindingClass.SECRET)
             confidence = Confidence.MEDIUM if declared else Confidence.LOW
-            return Explained(Cause.EXTERNAL_EDIT, confidence, "somebody changed it outside of Holdfast")
+            return Explained(Cause.EXTERNAL_EDIT, confidence, "changed outside Holdfast")
 
 
 def _last_write(finding: Finding, corrections: Sequence[Correction]) -> Write | None:
@@ -179,7 +179,7 @@ class Onset:
     before: float
 
     def text(self, now: float, zone: dt.tzinfo = dt.UTC) -> str:
-        """Say it for people: `between 14:02 and 14:12 (10 min apart), 3 h ago`."""
+        """Return the interval as text: `between 14:02 and 14:12 (10 min apart), 3 h ago`."""
         ago = _ago(now - self.before)
         if self.after is None:
             return f"before {_time(self.before, now, zone)}, when it was first looked at, {ago}"
@@ -213,7 +213,7 @@ def _ago(seconds: float) -> str:
 
 
 def _rough(seconds: float) -> str:
-    """Return a length of time in its largest whole unit; nobody needs the minutes of a week."""
+    """Return a duration in its largest whole unit, because the minutes of a week do not matter."""
     for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
         if seconds >= size:
             return f"{int(seconds // size)} {unit}"

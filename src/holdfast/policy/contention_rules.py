@@ -1,10 +1,11 @@
-"""Contention: a field that we revert again and again, and that somebody else moves again and again.
+"""Contention: a field that we keep reverting and another writer keeps changing.
 
-Correcting such a field faster helps nobody, so corrections of one path wait longer each time, and after a few of them
-it is contention: named with both values and its rhythm, and left to a person. Refuses to know who the other writer is.
+Faster corrections of such a field do not help. So corrections of one path wait longer each time, and after a few of
+them the path counts as contended: both values and the rhythm are reported, and a person decides. This module does not
+know the other writer.
 
-Judged by our corrections in sequence, not by the clock: a writer that comes every ten hours counts as much as one
-that comes every ten minutes. Only what held for very long is forgotten.
+Corrections are counted in sequence, not by the clock: a writer that comes every ten hours counts as much as one that
+comes every ten minutes. Only a correction that held for very long is forgotten.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class Contention:
         rhythm = f", about every {durations.format_seconds(round(self.period or 0))}" if regular else ""
         times = "once" if self.times == 1 else f"{self.times} times"
         if self.path == WHOLE and self.ours is ABSENT:
-            return f"it was recreated {times}{rhythm}, and is gone again"
+            return f"it was recreated {times}{rhythm}, and is missing again"
         return f"{self.path or 'the document'} was reverted {times}{rhythm}, and has been moved again"
 
 
@@ -72,7 +73,7 @@ def contentions(
 
 
 def moved_paths(verdict: Verdict) -> list[str]:
-    """Return the paths that somebody else moved; of what is gone, the whole."""
+    """Return the paths that another writer changed. A missing resource counts as changed as a whole."""
     if verdict.status is Status.MISSING:
         return [WHOLE]
     return [
@@ -113,9 +114,10 @@ def backoff_until(put_back: Sequence[Write], rules: ContentionRules) -> float | 
 
 
 def ineffective(corrections: Iterable[Correction]) -> Counter[tuple[str, str]]:
-    """Count the writes that did not take, by kind and path; elements of lists count together.
+    """Count the writes without effect, by kind and path. Elements of lists count together.
 
-    What many resources of a kind do not take is a property of the service: a rule for the profile, not contention.
+    A path without effect on many resources of a kind is a property of the service: a rule for the profile, not
+    contention.
     """
     return Counter(
         (write.correction.address.kind, generalised(write.path.path))

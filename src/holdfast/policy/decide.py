@@ -172,7 +172,7 @@ def _in_mode(decision: Decision, verdict: Verdict, inputs: DecisionInputs) -> De
     return decision
 
 
-STOPPED = "stopped until the declaration changes or somebody applies it again"
+STOPPED = "stopped until the declaration changes or is applied again"
 CORRECTED = frozenset({Status.DRIFTED, Status.CONFLICTED, Status.MISSING})  # writes for these revert live state
 
 
@@ -195,7 +195,7 @@ def _in_sync(_: Verdict, inputs: DecisionInputs) -> Decision:
     if inputs.record.applied:
         return _decision(Action.NONE, "in_sync", "as declared")
     if inputs.record.damaged and inputs.handling.policy is ManagementPolicy.MANAGED:
-        return _decision(Action.UPDATE, "recapture", "what was known of it is damaged; written once, to learn it anew")
+        return _decision(Action.UPDATE, "recapture", "the stored baseline is damaged; written once to learn it again")
     return _decision(Action.ADOPT, "adopt", "exists as declared; taken over without a write")
 
 
@@ -211,19 +211,23 @@ def _pending(verdict: Verdict, inputs: DecisionInputs) -> Decision:
 
 def _missing(_: Verdict, inputs: DecisionInputs) -> Decision:
     if inputs.handling.policy is ManagementPolicy.OBSERVED:
-        return _decision(Action.REPORT, "missing", "gone; observed resources are not recreated")
+        return _decision(Action.REPORT, "missing", "deleted outside Holdfast; observed resources are not recreated")
     if inputs.handling.origin is Origin.IMPORTED:
-        return _decision(Action.BLOCK, "imported_deleted", "gone, and it was imported: it is not ours to recreate")
+        message = "deleted outside Holdfast; imported resources are not recreated"
+        return _decision(Action.BLOCK, "imported_deleted", message)
     if inputs.handling.recreate is Recreate.NEVER:
-        return _decision(Action.REPORT, "missing", "gone; recreation is switched off")
+        return _decision(Action.REPORT, "missing", "deleted outside Holdfast; recreation is turned off")
     if inputs.handling.recreate is not Recreate.ALWAYS and not inputs.handling.resyncs:
-        message = "gone; with resyncPeriod: 0 it is not recreated: set another resyncPeriod, or apply with --recreate"
+        message = (
+            "deleted outside Holdfast; not recreated, because resyncPeriod is 0: "
+            "set another resyncPeriod, or apply with --recreate"
+        )
         return _decision(Action.BLOCK, "deleted", message)
-    recreated = _decision(Action.RECREATE, "recreate", "gone; made by us, so it is recreated")
+    recreated = _decision(Action.RECREATE, "recreate", "deleted outside Holdfast; will be recreated")
     restrained = _restraint(WHOLE, inputs)
     if restrained is None:
         return recreated
-    reason = Reason(restrained.restraint.value, f"gone; {restrained.message}")
+    reason = Reason(restrained.restraint.value, f"deleted outside Holdfast; {restrained.message}")
     return hold(recreated, reason) if restrained.restraint.waits else Decision(Action.REPORT, (reason,))
 
 
@@ -306,7 +310,7 @@ _WAITS = {restraint.value: restraint.waits for restraint in HoldReason}
 _ASKED = PathHold(HoldReason.APPROVAL, "correcting it needs approval")
 _TANGLED = PathHold(HoldReason.REPORT, "it stands in a list with something that is not to be reverted")
 _BOTH = PathHold(HoldReason.APPROVAL, "a person must decide")
-_DID_NOT_TAKE = "not as declared: our last write did not take, and is not repeated in vain"
+_DID_NOT_TAKE = "not as declared: the last write had no effect; not retrying"
 _REPORTED = PathHold(HoldReason.REPORT, "policy is to report")
 
 
@@ -377,7 +381,7 @@ def decide_removal(policy: ManagementPolicy, origin: Origin, on_delete: OnDelete
     if on_delete is OnDelete.DETACH:
         return _decision(Action.NONE, "detach", "detached: the live thing stays, the record goes")
     if origin is Origin.IMPORTED and not exists:
-        return _decision(Action.NONE, "gone", "already gone")
+        return _decision(Action.NONE, "absent", "already deleted")
     return _decision(Action.DELETE, "removed", "no longer declared")
 
 

@@ -1,7 +1,7 @@
-"""In which order: what a resource refers to comes before it, and goes after it.
+"""The order of resources: dependencies are created before a resource and deleted after it.
 
-Layers can be worked on side by side; everything a resource needs is in a layer before its own. The order depends on the
-declarations only, never on the order of files.
+The resources of one layer can be handled in parallel, because all dependencies of a resource are in earlier layers. The
+order depends on the declarations only, never on the order of files.
 """
 
 from __future__ import annotations
@@ -32,18 +32,19 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """What needs what, and what each reference means."""
+    """The dependencies of resources, and the meaning of each reference."""
 
     addresses: Sequence[Address] = ()
     edges: Mapping[Address, tuple[Edge, ...]] = field(default_factory=dict)  # by the one that needs
     bindings: Mapping[Address, Mapping[str, Field]] = field(default_factory=dict)
 
     def dependencies(self, address: Address) -> tuple[Address, ...]:
-        """Return what a resource needs directly, in order; it may include what only the store knows."""
-        return tuple(sorted({edge.target for edge in self.edges.get(address, ())}, key=str))
+        """Return the direct dependencies of a resource in order, including resources that only the store knows."""
+        edges = self.edges.get(address)
+        return tuple(sorted({edge.target for edge in edges}, key=str)) if edges else ()
 
     def needed_by(self, addresses: Iterable[Address]) -> set[Address]:
-        """Return the addresses and everything they need, near and far: what `--target` must bring along."""
+        """Return the addresses with all direct and indirect dependencies, which `--target` includes."""
         seen: set[Address] = set()
         pending = list(addresses)
         while pending:
@@ -54,7 +55,7 @@ class Graph:
         return seen
 
     def needing(self, addresses: Iterable[Address]) -> set[Address]:
-        """Return the addresses and everything that needs them, near and far: what cannot stay if these go."""
+        """Return the addresses with all direct and indirect dependents, which must be deleted with them."""
         dependents = self.dependents()
         seen: set[Address] = set()
         pending = list(addresses)
@@ -66,7 +67,7 @@ class Graph:
         return seen
 
     def dependents(self) -> dict[Address, tuple[Address, ...]]:
-        """Return for each resource the ones that need it directly: whom to look at again when it gets a new id."""
+        """Return the direct dependents of each resource: they are checked again when it gets a new id."""
         out: dict[Address, set[Address]] = {}
         for address, edges in self.edges.items():
             for edge in edges:
@@ -106,7 +107,7 @@ def bind(
 
 
 class _Binder:
-    """Finds what the references of one declaration mean."""
+    """Finds the targets of the references of one declaration."""
 
     def __init__(self, declaration: Declaration, names: Names, errors: list[InputError]) -> None:
         self._declaration = declaration
@@ -150,7 +151,7 @@ class _Binder:
 def layers(graph: Graph, wanted: Collection[Address] | None = None) -> list[list[Address]]:
     """Return the order of creating and updating; raise ValueError if there is a cycle (`build` has reported it).
 
-    With `wanted` only these are in it, in the order they have in the whole; what they do not need is not looked at.
+    With `wanted` it has only these, in the order of the whole graph. Resources that they do not need are not visited.
     """
     if wanted is None:
         return layers_of({address: graph.dependencies(address) for address in graph.addresses})
@@ -168,10 +169,10 @@ class Group:
 
 
 def groups(graph: Graph, wanted: Collection[Address] | None = None) -> list[Group]:
-    """Part the layers by the connections that resources need, near and far, so that none waits for another's.
+    """Split the layers by the connections that resources need, directly or indirectly.
 
-    A resource waits for the groups of what it needs and for nothing else; a connection that hangs delays only what
-    needs it.
+    A resource waits for the groups of its dependencies and for nothing else, so a connection that hangs delays only its
+    own resources and their dependents.
     """
     reached: dict[Address, frozenset[str]] = {}
     place_of: dict[Address, int] = {}
@@ -190,12 +191,12 @@ def groups(graph: Graph, wanted: Collection[Address] | None = None) -> list[Grou
 
 
 def deletion_layers(graph: Graph) -> list[list[Address]]:
-    """Return the order of deleting: whoever needs goes before what it needs."""
+    """Return the order of deletion: a resource is deleted before its dependencies."""
     return layers(graph)[::-1]
 
 
 def layers_of(dependencies: Mapping[Address, Iterable[Address]]) -> list[list[Address]]:
-    """Return layers for resources and what each needs; what is needed but not itself among them does not count."""
+    """Return the layers of resources with their dependencies. Dependencies that are not among them do not count."""
     waiting = {address: len(_inside(needs, dependencies)) for address, needs in dependencies.items()}
     dependents: dict[Address, list[Address]] = {}
     for address, needs in dependencies.items():
@@ -238,7 +239,7 @@ def cycles(graph: Graph) -> list[tuple[Edge, ...]]:
 
 
 def _trim(remaining: dict[Address, list[Edge]]) -> None:
-    """Drop, again and again, whoever needs nothing that remains; what is left leads into a cycle."""
+    """Remove resources without remaining dependencies until none is found. The rest leads into a cycle."""
     dependents: dict[Address, set[Address]] = {}
     open_edges: dict[Address, int] = {}
     for address, edges in remaining.items():

@@ -1,6 +1,6 @@
-"""Lengths of time as people write them: `1h30m`, `90s`, `0`, `never`; inside the program always seconds.
+"""Durations as people write them: `1h30m`, `90s`, `0`, `never`. Inside the program they are always seconds.
 
-A bare number is refused rather than guessed at: half the world's tools mean seconds by it, the other half minutes.
+A bare number is refused, because some tools mean seconds by it and others minutes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LONGEST_TEXT = 64
 
 
 def parse(value: Json) -> float:
-    """Return the seconds; `0` and `never` are 0, which everywhere means off. Raise InputError that says what to write.
+    """Return the seconds; `0` and `never` are 0, which everywhere means off. Raise InputError with an example.
 
     Units are w, d, h, m, s and ms, from large to small, each at most once, with or without a fraction.
     """

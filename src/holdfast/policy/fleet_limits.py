@@ -1,4 +1,4 @@
-"""Holding back what was decided: mass drift stops everything, budgets let through what fits.
+"""Limits of the fleet on decisions: mass drift holds all corrections, budgets hold those that do not fit.
 
 A function of the whole batch, because both are about many resources at once. An approval of a plan lifts the hold
 for it, not the budgets.
@@ -31,7 +31,7 @@ class Wanted:
 
     @property
     def is_correction(self) -> bool:
-        """Whether it puts the world back."""
+        """Return True if the write reverts live state."""
         return self.decision.action.is_write and self.status in CORRECTED
 
     def candidate(self) -> Candidate:
@@ -41,7 +41,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """What became of a decision: the same, or a hold; and what it charges."""
+    """A decision after the limits, unchanged or held, with its budget charges."""
 
     decision: Decision
     charges: tuple[BudgetCharge, ...] = ()
@@ -60,7 +60,7 @@ def hold_back(
     sizes: Sizes,
     now: float,
 ) -> list[Allowed]:
-    """Return what of a batch may be done now, in the same order."""
+    """Return the decisions of a batch after the limits, in the same order."""
     out: list[Allowed] = []
     taken = dict(spent)
     for each in wanted:

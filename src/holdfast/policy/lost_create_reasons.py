@@ -1,4 +1,4 @@
-"""Creations of which nobody knows whether they were made: what is said about them. Pure."""
+"""Messages about creates with an unknown outcome. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def is_creation(action: str, phase: str) -> bool:
 
 
 def message(address: Address, token: Mapping[str, Json]) -> str:
-    """Return the sentence for a person: nobody knows whether it was created, and what can be done."""
+    """Return the message for a create with an unknown outcome, with the ways to resolve it."""
     candidates = [str(each) for each in token.get("candidates") or ()]
     shown = f"; it may be {', '.join(candidates[:_SHOWN])}" if candidates else ""
     return (

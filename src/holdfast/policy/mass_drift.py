@@ -1,11 +1,11 @@
 """Mass drift: so much drift at once that it is more likely one cause than many, and perhaps our own mistake.
 
-When a third of a fleet seems to have moved, or the same field moved to the same value everywhere, then a default of the
-service changed, a credential sees the wrong account, or a profile is wrong. Correcting all that would make it worse, so
-correction stops and a person looks. Detection goes on.
+If a third of a fleet has changed, or the same field has changed to the same value everywhere, then probably a default
+of the service changed, a credential reads the wrong account, or a profile is wrong. Corrections would make that worse.
+So corrections stop until a person decides, and detection goes on.
 
-At once is within one period of checks: who looks at one resource after the other meets one and the same event for as
-long. So what was reverted in that time, by nobody's wish but ours, counts as much as what is found now.
+"At once" means within one period of checks, because checks one after another meet the same event for that long. So
+automatic reverts in that period count as much as present drift.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _Moves = Sequence[tuple[str, Json]]  # paths, and the values found there
 
 
 class MassDriftKind(StrEnum):
-    """What is too much."""
+    """The limit that the drift exceeds."""
 
     SHARE = "share"  # too many resources moved at once
     IDENTICAL = "identical"  # the same thing happened to too many of a kind
@@ -77,9 +77,9 @@ def window(periods: Iterable[float]) -> float:
 
 
 def is_worth_a_closer_look(hits: int, seen: int, share: float) -> bool:
-    """Tell whether more of a kind is to be read, of which so many of those seen have moved.
+    """Return True if more resources of a kind are to be read, given the drifted ones among those seen.
 
-    A few are always read; more of them only where half the share that is too much has moved.
+    A small sample is always read. More are read only if half of the guarded share has drifted.
     """
     return seen < SAMPLE or 2 * hits >= share * seen
 
@@ -150,5 +150,5 @@ def _same(address: Address, path: str, observed: Json) -> _Same:
 
 
 def _is_share(count: int, total: int, guard: MassDriftGuard) -> bool:
-    """Tell whether a count is the guarded share; exact, so that 3 of 10 are 30 %."""
+    """Return True if a count reaches the guarded share. The comparison is exact, so that 3 of 10 are 30 %."""
     return count >= Fraction(repr(float(guard.share))) * total

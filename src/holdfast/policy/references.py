@@ -1,15 +1,15 @@
 """References: a field of one resource used in the declaration of another.
 
     ${prod/Network/core.id}            the provider's id of the network
-    ${Network/core.subnets[0].cidr}    a field of its observed document; what is left out of the address must be unique
+    ${Network/core.subnets[0].cidr}    a field of its observed document; a shortened address must be unique
     ${core#/tags/a.b}                  the field as a path, for names and keys that hold a dot
 
 A string that is one reference and nothing else takes the value with its type; inside a longer text the value is
 written out. `$${` stands for a plain `${`. Where a name itself holds dots the longest known name wins. Short forms may
 leave out the connection, the kind, and the namespace if it is that of the referring resource or there is none.
 
-A reference to a declared field has the declared value, whatever the live state is; see `engine.referring`. Values are
-never searched for references again.
+A reference to a declared field has the declared value, whatever the live state is (`reconcile.reference_values`).
+Values are never searched for references again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from holdfast.schema import did_you_mean
 MARK: Final = "${"
 _TOKEN = re.compile(r"\$\$\{|\$\{([^{}]*)\}|\$\{")
 _STEP = re.compile(r"\.([^.\[\]]+)|\[([^\]]*)\]")
-_MOST_GUESSES = 50  # more errors than that are not shown, so nobody would read the guess
+_MOST_GUESSES = 50  # more errors than that are not shown, so their guesses are not needed
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """What a reference means: a field of a resource; an empty path with `is_id` is the provider's id."""
+    """The target of a reference: a field of a resource. An empty path with `is_id` is the provider's id."""
 
     address: Address
     path: Path
@@ -65,7 +65,7 @@ class Unresolved:
 
 @dataclass(frozen=True, slots=True)
 class HeldReference:
-    """A value that cannot be relied on now, because of what became of its source."""
+    """A value that cannot be relied on now, because of the status of its source."""
 
     value: Json
     reason: str
@@ -165,7 +165,7 @@ class Names:
         raise InputError(f"{name} may be any of {len(near)} resources; write {_listed(near)}")
 
     def field(self, text: str, referrer: Address) -> Field:
-        """Return what the text between braces means to the referrer; raise InputError that says what is wrong."""
+        """Return the target of the text between braces for the referrer. Raise InputError with the mistake."""
         name, hash_, pointer = text.partition("#")
         if hash_:
             return Field(self.address(name, referrer), paths.parse_path(pointer))
@@ -207,7 +207,7 @@ def _names(address: Address) -> set[str]:
 
 
 def _is_near(address: Address, name: str, referrer: Address) -> bool:
-    """Tell whether a short name reaches an address: it names the namespace, or shares it, or there is none."""
+    """Return True if a short name reaches an address: it names the namespace, or shares it, or there is none."""
     if address.namespace is None or address.namespace == referrer.namespace:
         return True
     return f"/{name}".endswith(f"/{address.namespace}/{address.name}")
@@ -238,9 +238,9 @@ def _bracket(body: str) -> Path:
 
 
 def resolve(desired: Json, bindings: Mapping[str, Field], lookup: Lookup) -> Resolution:
-    """Fill in the references of a wanted document; `bindings` tell what each text between braces means.
+    """Return a desired document with its references filled in. `bindings` maps the text between braces to its target.
 
-    The document is not changed; parts without references are shared with the result.
+    The document is not changed. Parts without references are shared with the result.
     """
     pending: list[Pending] = []
     held: list[Pending] = []
@@ -311,7 +311,7 @@ def _join(parts: list[Json]) -> Json:
 
 
 def value_in(field: Field, provider_id: str | None, document: Json) -> Json | Unresolved:
-    """Read a field from what is known of a resource; ABSENT as the document means it has not been read yet."""
+    """Read a field from the known document of a resource. ABSENT as the document means it has not been read yet."""
     if field.is_id:
         return provider_id if provider_id is not None else Unresolved(f"{field.address} has no id yet")
     if document is ABSENT:

@@ -19,7 +19,7 @@ from holdfast.schema import did_you_mean
 
 
 class Operator(StrEnum):
-    """What a requirement asks of one label; the spelling is that of matchExpressions."""
+    """The operator of a requirement on one label, spelt as in matchExpressions."""
 
     IN = "In"
     NOT_IN = "NotIn"
@@ -36,7 +36,7 @@ class Requirement:
     values: frozenset[str] = frozenset()
 
     def holds(self, labels: Mapping[str, str]) -> bool:
-        """Tell whether labels meet it; a label that is not there is not in any set."""
+        """Return True if the labels meet the requirement. An absent label is in no set."""
         match self.operator:
             case Operator.IN:
                 return labels.get(self.key) in self.values
@@ -64,7 +64,7 @@ class LabelSelector:
     requirements: tuple[Requirement, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Tell whether labels meet every requirement."""
+        """Return True if the labels meet every requirement."""
         return all(requirement.holds(labels) for requirement in self.requirements)
 
     def __str__(self) -> str:
@@ -112,15 +112,15 @@ def _requirement(text: str, position: int) -> tuple[Requirement, int]:
 class Target:
     """A glob on addresses; each part of the address is matched by itself, so a star never crosses a slash.
 
-    What is left out on the left may be anything: `web-*` is any resource of such a name, `Network/*` every network.
-    `**` stands for any number of parts.
+    Parts that are omitted on the left may be anything: `web-*` is any resource of such a name, `Network/*` every
+    network. `**` stands for any number of parts.
     """
 
     text: str
     parts: tuple[str, ...]
 
     def matches(self, address: Address) -> bool:
-        """Tell whether the glob covers the address; without its namespace an address is covered too."""
+        """Return True if the glob covers the address, with or without its namespace."""
         full = str(address).split("/")
         short = [address.connection, address.kind, address.name]
         return _covers(("**", *self.parts), full) or (full != short and _covers(("**", *self.parts), short))
@@ -136,13 +136,13 @@ def _covers(parts: Sequence[str], names: Sequence[str]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """What `--target` asks for: everything included, or everything at all, less what is excluded by a `!` in front."""
+    """The selection of `--target`: the included addresses, by default all, without those excluded by a leading `!`."""
 
     included: tuple[Target, ...] = ()
     excluded: tuple[Target, ...] = ()
 
     def matches(self, address: Address) -> bool:
-        """Tell whether an address is asked for; an exclusion always wins, wherever it stands."""
+        """Return True if the address is selected. An exclusion always wins, whatever the order."""
         wanted = not self.included or any(target.matches(address) for target in self.included)
         return wanted and not any(target.matches(address) for target in self.excluded)
 

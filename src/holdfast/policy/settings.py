@@ -1,8 +1,8 @@
 """The settings in force for a resource, and where each of them comes from.
 
 One table holds them all: a new setting is a row of REGISTRY and a field of Settings, and every level, flag, environment
-variable and explanation follows. A level is a mapping from a setting's name to what it was given there; the first level
-that speaks about a setting wins, each setting by itself:
+variable and explanation follows. A level is a mapping from a setting's name to its value there. The first level that
+has a setting wins, each setting by itself:
 
     resource -> strategy's kind override -> strategy's defaults -> flag -> environment -> holdfast.yaml -> built-in
 """
@@ -38,7 +38,7 @@ class JitterShape(StrEnum):
 
 
 class PathPolicy(StrEnum):
-    """What to do about drift at a path; all but the last also decide what `onDrift` may say."""
+    """The policy for drift at a path. All but the last are also values of `onDrift`."""
 
     CORRECT = "correct"
     REPORT = "report"
@@ -47,7 +47,7 @@ class PathPolicy(StrEnum):
 
 
 class OnFailedVerify(StrEnum):
-    """What to do when a correction did not take everywhere."""
+    """The policy for a correction that had no effect at some paths."""
 
     REPORT = "report"
     UNDO = "undo"  # revert what was there before
@@ -57,7 +57,7 @@ class Assess(StrEnum):
     """Which writes of ours are assessed afterwards: whether they held, and whether they helped."""
 
     OFF = "off"
-    CORRECTIONS = "corrections"  # what puts the world back
+    CORRECTIONS = "corrections"  # writes that revert live state
     WRITES = "writes"  # what follows an edit of the declaration, too
 
 
@@ -80,7 +80,7 @@ class Debounce:
 
 @dataclass(frozen=True, slots=True)
 class Assessing:
-    """Which writes are assessed, and what follows from a bad assessment."""
+    """The writes that are assessed, and the consequences of a bad assessment."""
 
     assess: Assess = Assess.OFF
     undo_below: float = 0.0  # a correction whose assessment scores less is taken back; 0: never
@@ -109,17 +109,19 @@ class Settings:
 
     @property
     def is_resync_set(self) -> bool:
-        """Whether anybody says how often to check; an explicit 0 means that nobody is to."""
+        """True if a layer other than the built-in ones sets the resync period. An explicit 0 turns checks off."""
         return not self.provenance.get("resync_period", Level.BUILT_IN).startswith(Level.BUILT_IN)
 
     @property
     def ignored_paths(self) -> tuple[str, ...]:
         """The patterns of paths that are neither compared nor written."""
+        if not self.on_drift_paths:
+            return ()
         return tuple(path for path, policy in self.on_drift_paths.items() if policy is PathPolicy.IGNORE)
 
 
 class Level(StrEnum):
-    """Who may set a setting, the nearest to the resource first."""
+    """The levels that may set a setting, the nearest to the resource first."""
 
     RESOURCE = "resource"
     STRATEGY_KIND = "strategy, kind override"
@@ -332,7 +334,7 @@ OPTIONS: Final = fields.plain({setting.spelling: setting.type for setting in REG
 BUILT_IN: Final[Layer] = {setting.name: Given(setting.value_in(Settings()), Level.BUILT_IN) for setting in REGISTRY}
 
 
-WATCHING: Final[Layer] = {  # what a watch goes by where nobody says otherwise
+WATCHING: Final[Layer] = {  # the built-in values of a watch
     "resync_period": Given(WATCH_PERIOD_SECONDS, Level.BUILT_IN, "watch"),
 }
 
@@ -356,7 +358,7 @@ def written_layer(values: Mapping[str, Any], at: Place, level: Level, owner: str
 
 
 def of_resource(declaration: Declaration) -> Layer:
-    """Return what the resource says itself, in its managedOptions."""
+    """Return the settings that the resource gives itself, in its managedOptions."""
     if not declaration.options:
         return {}
 
@@ -367,7 +369,7 @@ def of_resource(declaration: Declaration) -> Layer:
 
 
 def of_environment(environ: Mapping[str, str]) -> Layer:
-    """Return what the environment says; an empty variable says nothing."""
+    """Return the settings of environment variables. An empty variable counts as unset."""
     found = {setting.name: text for setting in REGISTRY if (text := environ.get(setting.variable))}
     return _of_text(found, Level.ENVIRONMENT, lambda setting: setting.variable) if found else {}
 
@@ -381,7 +383,7 @@ class Scoped:
 
 
 def of_provider_variables(environ: Mapping[str, str]) -> list[Scoped]:
-    """Return what variables say that the users of single providers know, such as AZURE_SYNC_PERIOD."""
+    """Return the settings of variables that the users of single providers know, such as AZURE_SYNC_PERIOD."""
     out = []
     for setting in REGISTRY:
         for provider, variable in setting.provider_env.items():
@@ -396,7 +398,7 @@ def of_provider_variables(environ: Mapping[str, str]) -> list[Scoped]:
 
 
 def of_flags(flags: Mapping[str, str | None]) -> Layer:
-    """Return what the command line says; keys are names of settings, None was not given."""
+    """Return the settings of the command line by name. None means that the flag was not given."""
     given = {name: text for name, text in flags.items() if text}
     return _of_text(given, Level.FLAG, lambda setting: setting.option) if given else {}
 
@@ -451,7 +453,7 @@ def _joined_settings(chain: Sequence[Layer]) -> Settings:
 
 
 def _joined(values: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Join what the levels say, the nearest first: of two that speak about the same, the nearest is heard."""
+    """Join the values of the levels, the nearest first. For a key of several levels the nearest one counts."""
     out: dict[str, Any] = {}
     for value in values:
         for key, each in value.items():
@@ -460,7 +462,7 @@ def _joined(values: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def candidates(name: str, layers: Sequence[Layer]) -> list[Given]:
-    """Return every level's say about one setting: the first is in force, the others are what it hides."""
+    """Return the values of every level for one setting. The first is in force and hides the others."""
     return [each[name] for each in (*layers, BUILT_IN) if name in each]
 
 

@@ -34,11 +34,11 @@ class Strategy:
     location: Location = field(default_factory=Location, compare=False)
 
     def selects(self, declaration: Declaration) -> bool:
-        """Tell whether this strategy is meant for the resource."""
+        """Return True if this strategy selects the resource."""
         return self.selector.matches(declaration.labels)
 
     def layers(self, declaration: Declaration) -> list[Layer]:
-        """Return what this strategy says about a resource's kind, the most exact first."""
+        """Return the layers of this strategy for the kind of a resource, the most exact first."""
         names = _names(declaration)
         covering = [kind for kind in self.kinds if any(fnmatch.fnmatchcase(name, kind) for name in names)]
         covering.sort(key=lambda kind: (kind not in names, -len(kind), kind))
@@ -46,7 +46,7 @@ class Strategy:
 
 
 def _names(declaration: Declaration) -> tuple[str, ...]:
-    """Return what a kind may be called in a strategy: as declared, and as the provider itself calls it."""
+    """Return the names that a strategy may use for a kind: the declared one and that of the provider."""
     kinds = [declaration.address.kind, *([declaration.type] if declaration.type else ())]
     return (*kinds, *(f"{declaration.provider}/{kind}" for kind in kinds))
 
@@ -74,7 +74,7 @@ def settings_for(
     declaration: Declaration, strategies: Sequence[Strategy], outer: Sequence[Layer | Scoped] = ()
 ) -> Settings:
     """Return the settings in force for a resource."""
-    if not strategies and not declaration.options and not any(outer):  # nobody says anything
+    if not strategies and not declaration.options and not any(outer):  # no layer sets anything
         return settings.USUAL
     return settings.resolve(layers_for(declaration, strategies, outer))
 

@@ -1,8 +1,8 @@
-"""Instants and the clock on the wall: from what a person writes to seconds since the epoch, and back.
+"""Instants and local times: from text as people write it to seconds since the epoch, and back.
 
-When the clocks go forward, a time that is skipped is the moment of the jump. When they go back, a time comes twice:
-something begins the first time and ends the last time. Time zones come in as objects; finding their data is for whoever
-reads the configuration.
+When the clocks go forward, a skipped time is the moment of the jump. When they go back, a time occurs twice: a begin is
+the first and an end the last of the two. Time zones come in as objects. The reader of the configuration finds their
+data.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LONGEST_TEXT: Final = 40
 
 
 def begin(value: Json, zone: dt.tzinfo = dt.UTC) -> float:
-    """Read when something begins: a day (from its first moment) or a time. Raise InputError that says what to write."""
+    """Read the begin of something: a day (from its first moment) or a time. Raise InputError with an example."""
     wall = _read(value)
     if not isinstance(wall, dt.datetime):
         wall = dt.datetime.combine(wall, dt.time())
@@ -29,7 +29,7 @@ def begin(value: Json, zone: dt.tzinfo = dt.UTC) -> float:
 
 
 def end(value: Json, zone: dt.tzinfo = dt.UTC) -> float:
-    """Read when something ends: a day (with its last moment) or a time. Raise InputError that says what to write."""
+    """Read the end of something: a day (with its last moment) or a time. Raise InputError with an example."""
     wall = _read(value)
     if not isinstance(wall, dt.datetime):
         wall = dt.datetime.combine(wall, dt.time()) + dt.timedelta(days=1)
@@ -71,7 +71,7 @@ def _is_skipped(wall: dt.datetime, zone: dt.tzinfo) -> bool:
 
 
 def _jump(wall: dt.datetime, zone: dt.tzinfo) -> float:
-    """Return when the clock jumped over a time: halving the seconds between what it showed before and after."""
+    """Return the instant at which the clock jumped over a time, by bisection of the seconds around it."""
     middle = int(wall.replace(tzinfo=zone).timestamp())
     before, after = middle - _LONGEST_SHIFT, middle + _LONGEST_SHIFT
     while after - before > 1:

@@ -50,20 +50,20 @@ class Waiver:
         return self.owner.partition("@")[0] or self.owner
 
     def covers_resource(self, address: Address) -> bool:
-        """Tell whether the waiver is about a resource, expired or not."""
+        """Return True if the waiver covers a resource, expired or not."""
         return _targets(self.resource).matches(address)
 
     def covers(self, address: Address, finding: Finding) -> bool:
-        """Tell whether the waiver is about a finding, expired or not."""
+        """Return True if the waiver covers a finding, expired or not."""
         return self.covers_resource(address) and paths.parse_pattern(self.path).matches(finding.path, below=True)
 
     def is_expired(self, now: float) -> bool:
-        """Tell whether it has ended."""
+        """Return True if the waiver has expired."""
         return now >= self.expires
 
     @property
     def note(self) -> str:
-        """What stands beside a finding that is suppressed."""
+        """The note beside a suppressed finding."""
         ticket = f" ({self.ticket})" if self.ticket else ""
         return f"waived by {self.by} until {self.until}: {self.reason}{ticket}"
 
@@ -76,7 +76,7 @@ def _targets(text: str) -> Targets:
 def split(
     address: Address, findings: Iterable[Finding], waivers: Sequence[Waiver], now: float
 ) -> tuple[tuple[Finding, ...], tuple[Suppressed, ...]]:
-    """Return the findings that nobody answers for, and the others suppressed; of several waivers the first counts."""
+    """Return the findings without a waiver, and the suppressed ones. The first waiver that covers a finding counts."""
     active = [each for each in waivers if not each.is_expired(now) and each.covers_resource(address)]
     live: list[Finding] = []
     suppressed: list[Suppressed] = []
@@ -93,7 +93,7 @@ def split(
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """A waiver that would have covered what is a finding again."""
+    """An expired waiver that would have covered a present finding."""
 
     waiver: Waiver
     paths: tuple[str, ...]  # of the findings
@@ -121,7 +121,7 @@ def expired(address: Address, findings: Sequence[Finding], waivers: Iterable[Wai
 
 
 class MistakeKind(StrEnum):
-    """What is wrong with a waiver."""
+    """The kind of a mistake in a waiver."""
 
     EXPIRED = "expired"
     NO_RESOURCE = "no_resource"
@@ -142,10 +142,10 @@ class Mistake:
 
 
 def mistakes(waivers: Iterable[Waiver], documents: Mapping[Address, Collection[Json]], now: float) -> list[Mistake]:
-    """Return what is wrong with each waiver, at most one thing a waiver, in their order.
+    """Return the mistakes in waivers in order, at most one for each waiver.
 
-    `documents` has every resource, with what is known of it: what is desired, what was observed. Of a resource without
-    any document nothing is known, so a path cannot be said to be missing there.
+    `documents` has every resource with its known documents, desired and observed. A path is never called missing for a
+    resource without any document.
     """
     found = (_mistake(waiver, documents, now) for waiver in waivers)
     return [each for each in found if each is not None]
@@ -178,7 +178,7 @@ def _exists_in_any(pattern: str, documents: Iterable[Json]) -> bool:
 
 
 def _exists(segments: tuple[Segment, ...], document: Json) -> bool:
-    """Tell whether a document has anything that a pattern matches."""
+    """Return True if a pattern matches anything in a document."""
     if not segments:
         return True
     if segments[0] is DEEP:

@@ -1,10 +1,10 @@
-"""Windows: when corrections may be made and when not, by the clock on the wall of a time zone.
+"""Windows: the times at which corrections may be made, by local time in a time zone.
 
-A freeze window closes, an allow window opens; a freeze wins, and where there is any allow window everything outside of
-all of them is closed. A window comes back every week (days and hours) or happens once (from one instant to another).
+A freeze window closes, an allow window opens. A freeze wins, and if there is any allow window, everything outside of
+all of them is closed. A window recurs every week (days and hours) or occurs once (from one instant to another).
 
-On the days on which the clocks jump it is `moments` that says what a time means: an hour that comes twice belongs to a
-window both times, and a window whose every minute was skipped does not happen.
+On the days on which the clocks jump, `time_parsing` gives a time its meaning: an hour that comes twice belongs to a
+window both times, and a window whose every minute was skipped does not occur.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _A_YEAR: Final = 400 * 86_400.0  # what does not open in a year of weeks and cha
 
 
 class Mode(StrEnum):
-    """What a window does."""
+    """The effect of a window."""
 
     ALLOW = "allow"
     FREEZE = "freeze"
@@ -63,7 +63,7 @@ class Window:
 
     @property
     def is_once(self) -> bool:
-        """Whether it happens once, not every week."""
+        """True if the window occurs once, not every week."""
         return self.start is not None or self.end is not None
 
     def __str__(self) -> str:
@@ -96,7 +96,7 @@ class WindowHold:
 
 
 def closed_by(windows: Iterable[Window], now: float, reason: str = WriteReason.DRIFT) -> WindowHold | None:
-    """Return what keeps a write from being made now, or None; only windows for its reason count."""
+    """Return the window that holds a write now, or None. Only windows for the reason of the write count."""
     write_reason = write_reasons.of_code(reason)
     relevant = tuple(window for window in windows if write_reason in window.reasons)
     freezes, allows = _by_mode(relevant)

@@ -1,6 +1,7 @@
-"""What the rules of correction need to know of our own past writes, and no more.
+"""The facts about our past writes that the rules of correction need, and no more.
 
-Protocols, because the store keeps the records and plan must not know the store; `store.base.Correction` fits them.
+These are Protocols, because the store keeps the records and policy must not know the store. `store.base.Correction`
+fits them.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _VERIFIED: Final = (DONE, INEFFECTIVE)  # a settled read told of each path wheth
 
 
 class CorrectedPath(Protocol):
-    """What a correction meant to change at one path."""
+    """The change of a correction at one path."""
 
     @property
     def path(self) -> str:
@@ -32,19 +33,19 @@ class CorrectedPath(Protocol):
 
     @property
     def before(self) -> Json:
-        """What stood there."""
+        """The value before the write."""
 
     @property
     def after(self) -> Json:
-        """What we wrote."""
+        """The value that was written."""
 
     @property
     def took(self) -> bool:
-        """Whether the settled read had it."""
+        """True if the settled read had the value."""
 
     @property
     def asked(self) -> bool:
-        """Whether a person had edited what is declared there."""
+        """True if a person had edited the declaration at this path."""
 
 
 class Correction(Protocol):
@@ -56,7 +57,7 @@ class Correction(Protocol):
 
     @property
     def address(self) -> Address:
-        """What was written."""
+        """The resource that was written."""
 
     @property
     def at(self) -> float:
@@ -64,7 +65,7 @@ class Correction(Protocol):
 
     @property
     def action(self) -> str:
-        """What was done."""
+        """The action of the write."""
 
     @property
     def reason(self) -> str:
@@ -76,7 +77,7 @@ class Correction(Protocol):
 
     @property
     def paths(self) -> Sequence[CorrectedPath]:
-        """What it meant to change."""
+        """The paths that the write was to change."""
 
     @property
     def undoes(self) -> str | None:
@@ -111,7 +112,7 @@ def verified(corrections: Iterable[Correction]) -> Iterator[Write]:
 
 
 def decided(corrections: Iterable[Correction]) -> dict[str, float]:
-    """Return when a person last decided about each path, by an edit or by asking: what was before is settled."""
+    """Return when a person last decided about each path, by an edit or by asking. Earlier writes are settled."""
     out: dict[str, float] = {}
     for write in verified(corrections):
         if _is_asked(write):
@@ -120,10 +121,10 @@ def decided(corrections: Iterable[Correction]) -> dict[str, float]:
 
 
 def reverts(corrections: Iterable[Correction]) -> Iterator[Write]:
-    """Go through the paths where we put the world back and it took, in order of time.
+    """Yield the paths where a correction reverted live state and took effect, in order of time.
 
-    A write for the sake of a changed declaration, or to take an earlier write back, is nobody's quarrel. A write that
-    took at some paths only counts at those.
+    Writes for a changed declaration and undos of earlier writes are not contention. A write that took effect at some
+    paths counts only there.
     """
     for write in verified(corrections):
         if write.path.took and not _is_asked(write) and write.correction.undoes is None:

@@ -1,7 +1,7 @@
-"""What our own writes came to, by type and by path: needed or not, what did not take, what moved besides.
+"""Results of our writes by type and by path: needed or not, without effect, or with side effects.
 
-For two questions. Is the comparison good enough to rely on, so that a type can leave `shadow` or `put_only`? And which
-fields does a service not let anybody write, or move by itself? Pure: it sums up the events that were kept of writes.
+They answer two questions. Is the comparison good enough, so that a type can leave `shadow` or `put_only`? And which
+fields are read-only in a service, or changed by the service itself? Pure: it sums up the recorded events of writes.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from holdfast.model.record import dataclass
 
 
 class Sign(StrEnum):
-    """What may be said of a path after a write."""
+    """The result of a write at one path."""
 
     INEFFECTIVE = "did not take"  # it was to be put right, and is as it was
     NOT_REMOVED = "not removed"  # it is declared no more, and the service keeps it
     MISJUDGED = "changed though held to be as declared"  # a write that was not needed by our reckoning changed it
-    BESIDES = "moved besides"  # a write that was about something else moved it
+    SIDE_EFFECT = "side effect"  # a write of other paths changed it
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Written:
 
 @dataclass(slots=True)
 class TypeRow:
-    """A type: how many writes there were, and what they were found to be."""
+    """A type, with the number of its writes by result."""
 
     type: str
     writes: int = 0
@@ -51,7 +51,7 @@ class TypeRow:
 
 @dataclass(slots=True)
 class PathRow:
-    """A path of a type: what was seen there, how often, and on how many resources."""
+    """A path of a type: the result seen there, how often, and on how many resources."""
 
     type: str
     path: str
@@ -102,5 +102,5 @@ def _signs(data: Mapping[str, Json]) -> dict[Sign, Sequence[str]]:
         Sign.INEFFECTIVE: data.get("unresolved") or (),
         Sign.NOT_REMOVED: data.get("not_removed") or (),
         Sign.MISJUDGED: (shadow or {}).get("changed", ()) if judged_clean else (),
-        Sign.BESIDES: () if judged_clean else data.get("side_effects") or (),
+        Sign.SIDE_EFFECT: () if judged_clean else data.get("side_effects") or (),
     }

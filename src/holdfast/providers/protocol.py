@@ -50,7 +50,7 @@ class Versions:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of resource: its name, its rules, and what the API can do with it."""
+    """One kind of resource: its name, its rules, and the operations that the API supports."""
 
     name: str
     patches: bool = False  # an update sends only the changed fields, not a whole document
@@ -64,6 +64,7 @@ class Kind:
     repeats_create: bool = True  # a create that repeats an earlier key creates nothing more
     hash_scheme: str = ""  # scheme of the hashes before and after a remediation; empty: what the rules leave of it
     finds: bool = True  # a read without an id finds the resource by its name or by declared fields
+    watches: bool = False  # the reader supports watching, and changes of this kind can be watched
     complete: Complete | None = field(default=None, repr=False)  # adds the fields that a declaration leaves out
     versions: Versions | None = field(default=None, repr=False)  # None: `profiles` hold for every declaration
 
@@ -237,6 +238,49 @@ class SupportsHealth(Protocol):
         """Return health signals, or the pods of a workload; nothing for kinds without health. Never raise.
 
         Failures before `since` do not count.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeSignal:
+    """A resource may have changed. A signal moves its check forward and is never a verdict."""
+
+    id: str
+    version: str | None = None  # the `raw_digest` of the changed state; None: deleted, or not known
+
+
+@dataclass(frozen=True, slots=True)
+class PositionReached:
+    """All changes before this position were signalled. A later watch can continue from it."""
+
+    position: str
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupted:
+    """The watch has failed, and ends. A failure with `retry_after_seconds` is not tried again earlier."""
+
+    failure: ReadFailure
+    is_position_lost: bool = False  # changes since the position cannot be signalled: the kind is listed
+
+
+WatchEvent = ChangeSignal | PositionReached | Interrupted
+
+
+@runtime_checkable
+class SupportsWatch(Protocol):
+    """Optional for a reader: signal changes, so that they are checked before the next periodic check.
+
+    Signals may be lost, doubled, late or in another order. They change when drift is found, never what is found,
+    because the engine reads the resource before it concludes anything, and periodic checks continue.
+    """
+
+    def watch(self, kind: str, position: str | None) -> AsyncIterator[WatchEvent]:
+        """Yield the changes of a kind after a position; `kind` has `watches=True`.
+
+        Without a position begin now: the first event is the PositionReached of this moment. The engine lists the kind
+        after it, so that no change falls between list and watch. The iterator ends after Interrupted. It may end
+        without one, when the service ends long requests; the watch then continues from the last position.
         """
 
 

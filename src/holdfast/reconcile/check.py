@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from holdfast.model.budget_charge import BudgetCharge
 from holdfast.model.decision import Action, Decision, Reason
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found, ReadResult
+from holdfast.model.record import dataclass
 from holdfast.model.verdict import Status, Suppressed, Verdict
 from holdfast.policy.decide import CORRECTED, NOTHING_TO_DO, DecisionInputs, hold
 from holdfast.providers.protocol import Reader, SupportsPlatformChanges, SupportsSignature, Unchanged
@@ -443,16 +444,16 @@ class Checker:
     async def record(self, checks: Sequence[CheckResult], events: Sequence[AuditEvent] = ()) -> list[CheckResult]:
         """Record checks in one transaction and return them with the other writers of new contention."""
         contended = [self._named(checked) for checked in checks if checked.new_contentions]
-        named = {checked.address: checked for checked in await asyncio.gather(*contended)}
-        checks = [named.get(checked.address, checked) for checked in checks] if named else list(checks)
+        if contended:
+            named = {checked.address: checked for checked in await asyncio.gather(*contended)}
+            checks = [named.get(checked.address, checked) for checked in checks]
         transaction = Transaction(findings_at=self._clock.now(), events=list(events))
         for checked in checks:
             if checked.is_still:
-                state = checked.state
+                state, seen = checked.state, checked.state.observed
+                tags = (None, None) if seen is checked.evaluation.before.observed else (seen.etag, seen.raw_digest)
                 transaction.updates.unchanged.append(
-                    UnchangedCheck(
-                        state.address, checked.at, state.schedule.due_at, state.observed.etag, state.observed.raw_digest
-                    )
+                    UnchangedCheck(state.address, checked.evaluation.at, state.schedule.due_at, *tags)
                 )
                 continue
             from holdfast.reconcile import record  # noqa: PLC0415 - only where something changed
@@ -460,11 +461,11 @@ class Checker:
             record.add_check(transaction, checked, self._random01)
         await self._store.commit(transaction)
         if _LOG.isEnabledFor(logging.INFO):
-            from holdfast.reconcile import decision_log  # noqa: PLC0415 - only where somebody listens
+            from holdfast.reconcile import decision_log  # noqa: PLC0415 - only where the log is enabled
 
             for checked in checks:
                 decision_log.decided(checked)
-        return checks
+        return list(checks)
 
     async def _named(self, checked: CheckResult) -> CheckResult:
         from holdfast.reconcile import attribution  # noqa: PLC0415 - only where something drifted

@@ -10,10 +10,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from holdfast.model.address import Address
+from holdfast.model.record import dataclass
 from holdfast.reconcile.clock import Clock
 from holdfast.store.protocol import ClaimStore
 from holdfast.store.records import Claim, ClaimLost

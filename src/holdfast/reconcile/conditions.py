@@ -34,7 +34,7 @@ def after(before: Iterable[Condition], outcome: ConditionOutcome) -> tuple[Condi
     fought = _conflict(outcome.inputs)
     told = _told(outcome)
     if fought is not None or ConditionType.CONFLICT in known:
-        told[ConditionType.CONFLICT] = fought or (Truth.FALSE, "NoContention", "nobody else pulls at it")
+        told[ConditionType.CONFLICT] = fought or (Truth.FALSE, "NoContention", "no other writer changes the resource")
     new = [Condition(kind, *said, outcome.generation, outcome.at) for kind, said in told.items()]
     return tuple(merge(known, new).values())
 

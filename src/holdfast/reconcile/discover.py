@@ -297,6 +297,6 @@ def _said(reading: ReadResult | Unchanged) -> str:
         case ReadFailure(trouble=trouble, detail=detail):
             return detail or trouble.value
         case NotFound():
-            return "it is gone by now"
+            return "it was deleted in the meantime"
         case _:
             return "it could not be read"

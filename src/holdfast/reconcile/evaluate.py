@@ -1,4 +1,4 @@
-"""From an observation to a verdict, with what is known of the resource. Decides nothing and writes nothing.
+"""From an observation to a verdict, with the known facts about the resource. Decides nothing and writes nothing.
 
 `is_unchanged` ends an evaluation early. Otherwise the pure steps of `STEPS` run in their order over one `Evaluation`,
 and the verdict is concluded once, at the end.
@@ -45,7 +45,7 @@ def is_unchanged(item: ResolvedResource, state: ResourceState | None, seen: Obse
     """Return True if the last verdict still holds: in sync, with the same declaration, rules and settings.
 
     Without `seen` the service answers for the live side, by its etag or by the digest of the raw bytes. With `seen`
-    the canonical hash of what was read must be that of the baseline. `item` may be another resource of the same kind
+    the canonical hash of the reading must be that of the baseline. `item` may be another resource of the same kind
     and settings. Then the caller knows that the declaration is the same.
 
     A list scan asks a store for the resources of a kind that are idle in the same sense.
@@ -125,7 +125,7 @@ def migrate_rules(evaluation: Evaluation, evidence: Evidence) -> Evaluation:
 
 
 def recall(evaluation: Evaluation, evidence: Evidence) -> Evaluation:
-    """Add the rules in force, and what is known from our last write."""
+    """Add the rules in force, and the facts known from our last write."""
     from holdfast.compare import diff  # noqa: PLC0415 - only where something changed
 
     item, seen = evaluation.resource, evaluation.observation
@@ -180,7 +180,7 @@ def compare(evaluation: Evaluation, _: Evidence) -> Evaluation:
 
 
 def drop_newly_visible(evaluation: Evaluation, evidence: Evidence) -> Evaluation:
-    """Leave out what only the new rules see, in a resource that has no baseline to take it into."""
+    """Drop findings that only the new rules see, if the resource has no baseline that they could join."""
     if not evaluation.findings or not evaluation.resource.is_only_seen or not told(evaluation.resource):
         return evaluation
     from holdfast.reconcile import rule_migration  # noqa: PLC0415 - only after an upgrade or an edit of profiles
@@ -190,7 +190,7 @@ def drop_newly_visible(evaluation: Evaluation, evidence: Evidence) -> Evaluation
 
 
 def drop_removed(evaluation: Evaluation, _: Evidence) -> Evaluation:
-    """Leave out fields that are no longer declared, where nothing is ever written: nobody is going to remove them."""
+    """Drop findings of fields whose declaration was removed, if no write ever follows that would remove them."""
     item = evaluation.resource
     is_observed = item.settings.reconcile_mode is ReconcileMode.OBSERVE
     if not evaluation.findings or not (is_observed or item.declaration.policy is ManagementPolicy.OBSERVED):
@@ -199,7 +199,7 @@ def drop_removed(evaluation: Evaluation, _: Evidence) -> Evaluation:
 
 
 def absorb_late_defaults(evaluation: Evaluation, evidence: Evidence) -> Evaluation:
-    """Let what the service filled in after our write join the baseline, and report it this once."""
+    """Let values that the service filled in after our write join the baseline, and report them once."""
     from holdfast.compare import known_differences  # noqa: PLC0415 - only where something changed
 
     known, baseline = evaluation.known, evaluation.known.baseline
@@ -222,7 +222,7 @@ def absorb_late_defaults(evaluation: Evaluation, evidence: Evidence) -> Evaluati
 
 
 def migrate_version(evaluation: Evaluation, evidence: Evidence) -> Evaluation:
-    """Take what was in sync in the old version of the API over into the new one; its baseline is learnt there."""
+    """Keep the verdict of a resource that was in sync in the old API version. Its baseline is learnt in the new one."""
     if evidence.newer is None or evaluation.findings or not isinstance(evaluation.observation.reading, Found):
         return evaluation
     mode, migration = evaluation.resource.settings.reconcile_mode, evaluation.resource.migration
@@ -281,7 +281,7 @@ STEPS: tuple[Step, ...] = (
 
 
 def evaluate(item: ResolvedResource, seen: Observation, evidence: Evidence) -> Evaluation:
-    """Return what is true of a resource, by all steps in their order."""
+    """Return the evaluation of a resource by all steps in their order."""
     evaluation = Evaluation(item, evidence.now, seen)
     for step in STEPS:
         evaluation = step(evaluation, evidence)
@@ -289,7 +289,7 @@ def evaluate(item: ResolvedResource, seen: Observation, evidence: Evidence) -> E
 
 
 def repeat_last(item: ResolvedResource, now: float, reading: Unchanged) -> Evaluation:
-    """Return the evaluation of a resource that did not change: as declared, with what was suppressed before."""
+    """Return the evaluation of a resource that did not change: as declared, with the earlier suppressions."""
     evaluation = Evaluation(item, now, Observation(reading))
     if not item.settings.ignored_paths and (item.state is None or not item.state.observed.suppressed):
         return evaluation
@@ -335,9 +335,9 @@ def _is_compared(item: ResolvedResource) -> bool:
 
 
 def _invalid(item: ResolvedResource, reading: ReadResult | Unchanged) -> str:
-    """Return why the baseline is not about what was read: that was created since, under the same id.
+    """Return the reason why the baseline does not apply: the resource was recreated under the same id.
 
-    Where either side has no identity, or no version, nothing speaks against it.
+    Without an identity or a version on both sides the baseline applies.
     """
     state = item.state
     if state is None or state.applied.baseline is None or not isinstance(reading, Found):
@@ -352,7 +352,7 @@ def _invalid(item: ResolvedResource, reading: ReadResult | Unchanged) -> str:
 
 
 def outdated(item: ResolvedResource, reading: ReadResult | Unchanged) -> str | None:
-    """Return why the baseline was learnt in another API version than this reading, or None."""
+    """Return the reason why the baseline does not fit this reading, which has another API version, or None."""
     state = item.state
     if state is None or state.applied.baseline is None or state.applied.api_version is None:
         return None
@@ -374,7 +374,7 @@ def is_settling(item: ResolvedResource, now: float) -> bool:
 
 
 def _is_touched(evaluation: Evaluation, baseline: diff.Baseline, signature: Signature | None) -> bool:
-    """Return True if what was read bears another name than what was read back after our own write."""
+    """Return True if the reading has another writer than the settled read after our own write."""
     if signature is None:
         return False
     ours, theirs = signature(baseline.observed), signature(evaluation.observation.document)
@@ -382,7 +382,7 @@ def _is_touched(evaluation: Evaluation, baseline: diff.Baseline, signature: Sign
 
 
 def _of_last_write(item: ResolvedResource, documents: Mapping[Digest, Json]) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the paths that our last write failed to revert, and those pinned in vain, until the next edit."""
+    """Return the paths that our last write failed to revert, and those pinned without effect, until the next edit."""
     state = item.state
     if state is None or state.applied.known_differences is None or state.declared.document != item.desired_digest:
         return frozenset(), frozenset()
@@ -400,7 +400,7 @@ def _kept(documents: Mapping[Digest, Json], digest: Digest, item: ResolvedResour
 
 
 def inherited(state: ResourceState) -> tuple[Suppressed, ...]:
-    """Return what was suppressed when rules took over, at an earlier check."""
+    """Return the suppressions from a migration of rules at an earlier check."""
     return tuple(
         Suppressed(SuppressionReason(because), path, note)
         for because, path, note in state.observed.suppressed
@@ -409,13 +409,13 @@ def inherited(state: ResourceState) -> tuple[Suppressed, ...]:
 
 
 def told(item: ResolvedResource) -> dict[str, Suppressed]:
-    """Return what is suppressed because rules took over, now or at an earlier check, by path."""
+    """Return the suppressions from a migration of rules, now or at an earlier check, by path."""
     before = inherited(item.state) if item.state is not None and item.state.observed.suppressed else ()
     return {each.path: each for each in (*before, *(item.migration.suppressed if item.migration is not None else ()))}
 
 
 def _inherited(evaluation: Evaluation) -> list[Suppressed]:
-    """Return what was suppressed when the rules took over, as far as it still is as it was then."""
+    """Return the suppressions from a migration of rules whose values have not changed since."""
     from holdfast.compare import diff  # noqa: PLC0415
 
     item, reading = evaluation.resource, evaluation.observation.reading
@@ -435,7 +435,7 @@ def _ignored(item: ResolvedResource) -> list[Suppressed]:
 
 
 def _baselined(evaluation: Evaluation, acceptances: Sequence[AcceptedValue]) -> list[Suppressed]:
-    """Return what was accepted as the new normal and still is so."""
+    """Return suppressions for the accepted values that have not changed since."""
     if not isinstance(evaluation.observation.reading, Found):
         return []
     document = evaluation.observation.document

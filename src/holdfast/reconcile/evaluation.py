@@ -1,4 +1,4 @@
-"""What an evaluation is made of: the observation, what is known, the evidence, and the evaluation itself."""
+"""The records of an evaluation: the observation, the known facts, the evidence, and the evaluation itself."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Habits = Callable[[Json, Json, float], Mapping[str, str]]  # desired, observed, 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What was read of a resource, secrets redacted."""
+    """The reading of a resource, secrets redacted."""
 
     reading: ReadResult | Unchanged
     digest: Digest | None = None  # of the document; None: nothing was found
@@ -43,19 +43,19 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of a resource from our last write."""
+    """The facts known of a resource from our last write."""
 
     applied: Json = ABSENT
     baseline: diff.Baseline | None = None
     baseline_digest: Digest | None = None
     unresolved: frozenset[str] = frozenset()  # paths that our last write failed to revert
-    pinned: frozenset[str] = frozenset()  # of these, the paths whose baseline value was sent in vain
+    pinned: frozenset[str] = frozenset()  # of these, the paths whose baseline value was sent without effect
     invalid: str = ""  # why the baseline does not count any more, as a sentence
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What is true of a resource; each step returns a changed one, and the verdict is set last."""
+    """The evaluation of a resource. Each step returns a changed one, and the verdict is set last."""
 
     resource: ResolvedResource
     at: float
@@ -65,7 +65,7 @@ class Evaluation:
     secret_rules: Json = None
     findings: tuple[Finding, ...] = ()  # that count
     suppressed: tuple[Suppressed, ...] = ()  # that are shown and do not count
-    lapsed: str = ""  # waivers that have expired, or why nobody knows whether it was created, as a sentence
+    lapsed: str = ""  # expired waivers, or the reason why a create has an unknown outcome, as a sentence
     intent_moved: bool = False  # there is no baseline, and the declaration differs from what was applied
     carried_over: bool = False  # in sync by what the API shows in the version that the baseline was taken in
     platform: Mapping[str, str] = field(default_factory=dict)  # paths that the platform itself changed, and why
@@ -90,7 +90,7 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """What people said and has not expired, for a whole run."""
+    """The decisions of people that have not expired, for a whole run."""
 
     pauses: tuple[Pause, ...] = ()
     quarantines: Mapping[Address, Mapping[str, Quarantine]] = field(default_factory=dict)

@@ -1,8 +1,7 @@
-"""Containing: whatever one object makes of us, the others are still checked.
+"""Fault isolation: an object that causes an exception does not keep the others from being checked.
 
-A provider reads what strangers wrote. An object that breaks a reader or a comparison is unknown, with the reason, and
-nothing is concluded about it; the batch goes on. What is wrong with the store or with what a person wrote is not about
-one object, and is raised as ever.
+A provider reads documents of other writers. An object that breaks a reader or a comparison is unknown, with the reason,
+and the batch goes on. An error of the store or of the configuration is not about one object, and is raised.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ MAX_DEPTH: Final = 250  # levels of a live document; each costs a few stack fram
 
 
 def unreadable(error: Exception, address: Address) -> ReadFailure:
-    """Return what an exception about one object means for it; raise it again if it is not about the object."""
+    """Return the read failure for an exception about one object. Raise it again if it is not about the object."""
     if isinstance(error, HoldfastError) and not isinstance(error, UnhashableError):
         raise error
     _LOG.debug("%s could not be dealt with", address, exc_info=error)

@@ -1,4 +1,4 @@
-"""What a person may say about a finding: put it back, or take it as the new normal.
+"""The answers of people to a finding that change state: revert it, or baseline it.
 
 The other two answers change files and no state: `accept` edits the manifest, `waive` the file of waivers.
 """
@@ -25,12 +25,12 @@ from holdfast.store.records import AuditEvent, Claim
 from holdfast.store.transaction import Transaction, WriteChanges
 
 CLAIM_SECONDS = 60.0
-_NOT_ASKED = PathHold(HoldReason.REPORT, "nobody asked for this one to be reverted")
+_NOT_ASKED = PathHold(HoldReason.REPORT, "this finding was not selected for a revert")
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Who says so, and why."""
+    """The person who answers, and the reason."""
 
     who: str
     why: str = ""
@@ -51,7 +51,7 @@ def chosen(checked: CheckResult, pattern: str | None) -> tuple[Finding, ...]:
 
 
 def recreated(checked: CheckResult) -> CheckResult:
-    """Let what is gone come back because a person said so."""
+    """Allow the recreation of a missing resource, because a person asked for it."""
     if checked.inputs is None:
         return checked
     inputs = replace(
@@ -63,7 +63,7 @@ def recreated(checked: CheckResult) -> CheckResult:
 
 
 def reverted(checked: CheckResult, pattern: str | None) -> CheckResult:
-    """Revert what a person chose, whatever policy and past say about it; a pause or a window still holds it."""
+    """Revert the selected findings, whatever policy and history decide. A pause or a window still holds them."""
     if checked.inputs is None:
         return checked
     wanted = {paths.format_path(f.path) for f in (chosen(checked, pattern) if checked.verdict.findings else ())}

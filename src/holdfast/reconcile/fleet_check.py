@@ -7,11 +7,12 @@ soon as it is final. The result of a write that mass drift or a budget may hold 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from holdfast.compare import verdict_rules
 from holdfast.model.address import Address
+from holdfast.model.record import dataclass
 from holdfast.model.verdict import Status, Verdict
 from holdfast.policy.decide import CORRECTED
 from holdfast.reconcile import attribution, evaluate
@@ -45,7 +46,7 @@ class FleetCheck:
     checker: Checker
     progress: Progress | None = None
     record: bool = True
-    ahead: bool = False  # for a plan: wait only for values that nobody declares
+    ahead: bool = False  # for a plan: wait only for values that no manifest declares
     select: Filter | None = None  # drops resources that this run does not check
     deferred: list[CheckResult] = field(default_factory=list)
     moved: dict[Address, Verdict] = field(default_factory=dict)  # drifted or missing, deferred or not
@@ -102,7 +103,7 @@ class FleetCheck:
         families: dict[tuple[str, str], list[Address]] = {}
         for address in wanted:
             families.setdefault((address.connection, address.kind), []).append(address)
-        digests: dict[tuple[str, str], dict[str, bytes | str | None]] = {}
+        digests: dict[tuple[str, str], dict[str, bytes | None]] = {}
         for family, addresses in families.items():
             kinds = (await self.checker.reader(family[0])).kinds
             kind = kinds.get(self.preparer.fleet.declarations[addresses[0]].type or "") or kinds.get(family[1])
@@ -116,19 +117,20 @@ class FleetCheck:
 
     async def _settled(self, checks: list[CheckResult]) -> list[CheckResult]:
         """Return the results that are final, recorded; keep the others for `limited`."""
+        final: list[CheckResult] = []
         for checked in checks:
             self.preparer.note(checked)
             if self.progress is not None:
                 self.progress(checked)
-            if checked.verdict.status in CORRECTED or checked.verdict.status is Status.MISSING:
-                self.moved[checked.address] = checked.verdict
-        self.deferred += [checked for checked in checks if self.checker.needs_limit(checked)]
-        final = [checked for checked in checks if not self.checker.needs_limit(checked)]
-        if not self.record:
+            verdict = checked.evaluation.verdict
+            if verdict.status in CORRECTED or verdict.status is Status.MISSING:
+                self.moved[checked.address] = verdict
+            (self.deferred if self.checker.needs_limit(checked) else final).append(checked)
+        if not self.record or not final:
             return final
         if self._sizes is None and any(checked.decision.action.is_write for checked in final):
             self._sizes = await self.checker.count_resources()
-        return await self.checker.record_some(final, lambda _checked: True)
+        return await self.checker.record(final)  # at most a batch
 
     def foreseen(self, wanted: Iterable[Address]) -> dict[Address, Verdict]:
         """Return the verdicts of this run as far as mass drift is judged by them: in sync is as good as pending."""

@@ -1,7 +1,7 @@
-"""Drafting: a declaration of something that is there, so that declaring it changes nothing. Pure.
+"""Generating a declaration of a live resource, such that declaring it changes nothing. Pure.
 
-Left out is what the rules of the kind say is not configuration (what the service alone sets, what moves by itself, its
-defaults), and what must not stand in a manifest: secrets, and texts that a manifest would read as something else.
+Fields that are not configuration by the rules of the kind are left out (read-only fields, runtime values, defaults),
+and so are values that must not be in a manifest: secrets, and texts that a manifest would read as something else.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _PRIVATE_KEY: Final = re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----")
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What can be declared of a live thing, and which of its fields were kept out, with why."""
+    """The declarable fields of a live resource, and the omitted ones with reasons."""
 
     resource: Json
     left_out: tuple[tuple[str, str], ...] = ()
@@ -47,7 +47,7 @@ class CannotDraft(Exception):  # noqa: N818 - an outcome, not a mistake
 
 
 def draft(document: Json, rules: RuleTree, known: KnownSecrets | None = None) -> Draft:
-    """Return what to declare, without any text that a known secret turns up in."""
+    """Return the fields to declare, without any text that contains a known secret."""
     work = _Work(known or KnownSecrets())
     try:
         resource = work.value(document, rules.root, ())
@@ -69,7 +69,7 @@ class _Work:
     left_out: list[tuple[str, str]] = field(default_factory=list)
 
     def value(self, value: Json, node: Node, pointer: Pointer) -> Json:
-        """Return what may be declared of a value; ABSENT if that is nothing."""
+        """Return the declarable part of a value, or ABSENT."""
         if node.hidden or node.hidden_unless_declared:
             return ABSENT
         if node.default is not ABSENT and typed_equal(value, node.default):
@@ -86,7 +86,7 @@ class _Work:
         return value
 
     def _doubt(self, text: str, node: Node, pointer: Pointer) -> str:
-        """Say why a text may be a secret; a rule that has the field compared knows better than its name."""
+        """Return the reason why a text may be a secret. A rule that compares the field outweighs its name."""
         if self.known.is_in(text):
             return "it holds a secret"
         if _PRIVATE_KEY.search(text):
@@ -112,7 +112,7 @@ class _Work:
         return items
 
     def leave_out_references(self, resource: Json) -> None:
-        """Take out what has the shape of a reference to a secret: read back, it would fetch one."""
+        """Remove values with the shape of a reference to a secret, because reading them would fetch one."""
         for pointer, _ in list(secrets.find(resource)):
             whole = next((pointer[:depth] for depth, step in enumerate(pointer) if isinstance(step, int)), pointer)
             apply_patch.remove(resource, whole)
@@ -140,9 +140,9 @@ def _as_read(value: Json) -> Json:
 
 
 def name_for(ident: str, document: Json, taken: Container[str]) -> str:
-    """Return a name for a live thing that nothing else has: its own, else its id, as far as a name may hold them.
+    """Return an unused name for a live resource: its own, else its id, as far as a name may hold them.
 
-    Of an id that is a path only the end counts: what stands before it says where the thing is, not what it is called.
+    Only the end of an id that is a path counts, because the part before it is a location and not a name.
     """
     own = document.get("name") if isinstance(document, dict) else None
     last = ident.rstrip("/").rpartition("/")[2] if ident.startswith("/") else ident

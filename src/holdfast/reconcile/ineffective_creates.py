@@ -1,4 +1,4 @@
-"""What creations were told and did not take, from what was learnt of each after its write."""
+"""Fields that creates sent without effect, from the known differences after each write."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def known_differences(acted: ActionResult) -> Digest | None:
 
 
 async def note(store: BlobStore, report: RunReport, made: Sequence[tuple[Address, Digest]] = ()) -> None:
-    """Note in a report what the services keep otherwise than the declarations of new resources say.
+    """Add to a report the declared fields of new resources that the services have with other values.
 
     `made` are new resources with their known differences that the report did not keep.
     """

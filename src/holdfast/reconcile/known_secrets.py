@@ -1,7 +1,7 @@
-"""The secrets that this process knows, and how they are recognised wherever they turn up.
+"""The secrets that this process knows, and their recognition in any text.
 
-A service may repeat a secret in any field, key, error or header, and spell it as URLs, JSON or base64 spell it. What
-stands here is looked for in all of these. Values that are short are not looked for: they are found in innocent texts.
+A service may repeat a secret in any field, key, error or header, and encode it as in URLs, JSON or base64. These
+secrets are searched for in all of them. Short values are not searched for, because they occur in innocent texts.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _Letters = dict[str, "_Letters"]
 
 
 def is_telling(value: str) -> bool:
-    """Tell whether a value can hardly be anything but a secret: long, and not a mere word."""
+    """Return True if a value is very likely a secret: long, and not a mere word."""
     return len(value) >= _LONG or (len(value) >= _SHORTEST_TELLING and not value.isalpha() and not value.isspace())
 
 
@@ -58,7 +58,7 @@ class _Finder:
         return cls(found, written, re.compile(_alternatives(found)), in_json)
 
     def may_be_in(self, document: Json) -> bool:
-        """Tell whether a document may hold one, at the speed of writing it out; never says no of one that does."""
+        """Return True if a document may hold a secret, at the cost of serializing it. There are no false negatives."""
         try:
             written = orjson.dumps(document)
         except (TypeError, orjson.JSONEncodeError):  # nested too deep, or integers beyond 64 bits
@@ -91,7 +91,7 @@ class KnownSecrets:
     _masker: _Finder | None = field(default=None, repr=False)
 
     def add(self, *values: Json) -> None:
-        """Learn values that nobody may see."""
+        """Add values that must never be shown."""
         texts = (each for each in values if isinstance(each, str) and len(each) >= SHORTEST)
         new = {piece for each in texts for piece in _pieces(each)} - self._values
         if new:
@@ -111,7 +111,7 @@ class KnownSecrets:
             self._met[value].add(where)
 
     def met(self, where: str) -> list[str]:
-        """Return the live secrets that a resource has shown, now or before: it may repeat what it had."""
+        """Return the live secrets that a resource has shown, now or before, because it may repeat them."""
         return [value for value, places in self._met.items() if where in places] if self._met else []
 
     def __bool__(self) -> bool:
@@ -123,7 +123,7 @@ class KnownSecrets:
         return not self._values and not self._met
 
     def knows(self, value: str) -> bool:
-        """Tell whether a value is looked for in every document anyway."""
+        """Return True if every document is searched for the value anyway."""
         return value in self._values
 
     def hidden(self, text: str) -> str:
@@ -136,7 +136,7 @@ class KnownSecrets:
         return self._masker.masked(text)
 
     def is_in(self, text: str) -> bool:
-        """Tell whether a text of a document holds a secret."""
+        """Return True if a text of a document holds a secret."""
         return self._found().is_in(text)
 
     def _found(self) -> _Finder:
@@ -193,7 +193,7 @@ def spellings(secret: str) -> Iterator[str]:
 
 
 def _in_base64(data: bytes) -> Iterator[str]:
-    """Go through what base64 makes of a secret wherever in the encoded text it begins, without the unsure ends."""
+    """Yield the base64 encodings of a secret at any offset of the encoded text, without the uncertain ends."""
     for before in range(3):
         written = base64.b64encode(b"\0" * before + data).decode().rstrip("=")
         whole = written[(before * 8 + 5) // 6 : len(b"\0" * before + data) * 8 // 6]
@@ -202,7 +202,7 @@ def _in_base64(data: bytes) -> Iterator[str]:
 
 
 def _is_text(value: str) -> bool:
-    """Tell whether a text can be written in UTF-8 at all."""
+    """Return True if a text can be encoded in UTF-8."""
     return not any("\ud800" <= each <= "\udfff" for each in value)
 
 

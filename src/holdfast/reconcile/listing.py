@@ -1,4 +1,4 @@
-"""A list of one kind, reduced to what checks need: which items are unchanged, and the bytes of the others.
+"""A list of one kind, reduced to the needs of checks: the unchanged items, and the bytes of the others.
 
 An unchanged item costs a flag beside its id and digest, so that a list of a large fleet needs little memory.
 """
@@ -14,7 +14,7 @@ from holdfast.store import blobs
 class Listing:
     """The expected items of a list; `take` receives each item as it is read."""
 
-    def __init__(self, expected: Mapping[str, bytes | str | None]) -> None:
+    def __init__(self, expected: Mapping[str, bytes | None]) -> None:
         """Expect ids, each with the packed digest that an unchanged item has; None: keep the bytes in any case."""
         self._expected = expected
         self._places = {provider_id: place for place, provider_id in enumerate(expected)}

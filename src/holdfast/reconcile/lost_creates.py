@@ -1,8 +1,8 @@
-"""Creations whose answer was lost: look for what they may have made, and say so where that cannot be told.
+"""Creates whose answer was lost: search for the resource, and report an unknown outcome if the search cannot decide.
 
-A create is safe to repeat if its kind takes a key that makes it so, or if it goes to a name. Every other create may
-make a second thing, so the thing is looked for first: by a read that finds it, or in the list of its kind. Where
-neither tells, nobody but a person can.
+A create is safe to repeat if its kind takes an idempotency key, or if it goes to a name. Every other create may make a
+second resource, so the first is searched for: by a read that finds it, or in the list of its kind. If neither decides,
+a person must.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LOOKS: Final = 3  # with growing waits, before a create is sent again: a list ma
 
 @dataclass(frozen=True, slots=True)
 class Unsure:
-    """It cannot be told whether a create made anything; `candidates` are ids of what it may have made."""
+    """The outcome of a create is unknown. `candidates` are the ids of resources that it may have made."""
 
     why: str
     candidates: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ class Unsure:
 
 
 async def look_for(checker: Checker, store: StateStore, item: ResolvedResource) -> ReadResult | Unsure:
-    """Look for what a create may have made; Gone only where that can be told."""
+    """Search for the resource that a create may have made. Return NotFound only if the search can exclude it."""
     if item.kind.finds:
         reading = await checker.read(item, None)
         assert not isinstance(reading, Unchanged)
@@ -46,7 +46,7 @@ async def look_for(checker: Checker, store: StateStore, item: ResolvedResource) 
         found = await _candidates(checker, store, item)
     except ReadFailed as error:
         return error.reading if isinstance(error.reading, ReadFailure) else NotFound()
-    return Unsure("the list shows things like it that nobody declares", tuple(found)) if found else NotFound()
+    return Unsure("the list shows similar resources that are not declared", tuple(found)) if found else NotFound()
 
 
 async def _candidates(checker: Checker, store: StateStore, item: ResolvedResource) -> list[str]:
@@ -63,7 +63,7 @@ async def _candidates(checker: Checker, store: StateStore, item: ResolvedResourc
 
 
 def _may_be(item: ResolvedResource, reading: ReadResult | Unchanged) -> bool:
-    """Return True unless what was read differs from what is declared."""
+    """Return True unless the reading differs from the declaration."""
     if not isinstance(reading, Found):
         return isinstance(reading, ReadFailure)
     tree, _ = item.rules_for(reading.document)

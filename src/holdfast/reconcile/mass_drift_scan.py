@@ -1,8 +1,8 @@
-"""Surveying: before something is reverted, a look at the others of its kind, so that mass drift is seen as a whole.
+"""The scan for mass drift: before a revert, the other resources of the kind are checked.
 
-Whoever meets one resource after the other would correct many before the guard knows that all of them moved. So the
-first correction of a kind waits for one list of that kind. Where a kind cannot be listed some of the others are read,
-and more of them only if these have moved as well. Nothing is looked at while there is nothing to correct.
+A run that meets one resource after the other would correct many before the guard knows that all of them drifted. So the
+first correction of a kind waits for one list of that kind. If a kind cannot be listed, a sample of the others is read,
+and more of them only if the sample has drifted as well. Nothing is scanned while there is nothing to correct.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Others(Protocol):
     """The resources of a kind beside those in hand."""
 
     def is_known(self, family: Family) -> bool:
-        """Tell whether they were looked at a moment ago."""
+        """Return True if the kind was scanned recently."""
 
     async def moved(self, family: Family, without: Collection[Address]) -> list[Address] | None:
         """Return those that may have moved, at the price of a list; None where there is none."""
@@ -106,7 +106,7 @@ class Surveyor:
 
 @dataclass(slots=True)
 class Declared:
-    """The others of a run whose declarations are all at hand; what is seen of them is not recorded."""
+    """The others of a run whose declarations are all loaded. Their checks are not recorded."""
 
     store: StateStore
     preparer: ResourceResolver
@@ -136,7 +136,7 @@ class Declared:
         return list(await self.store.states(declared))
 
     async def look(self, addresses: Sequence[Address]) -> Sequence[CheckResult]:
-        """Compare them with what is declared."""
+        """Compare them with their declarations."""
         ready, _ = await self.preparer.prepare(addresses)
         return await self.checker.check_all([item for item in ready if not self.is_left_alone(item)], record=False)
 
@@ -163,7 +163,7 @@ class Scheduled:
         return False
 
     async def moved(self, family: Family, without: Collection[Address]) -> list[Address] | None:
-        """Return what a sweep did not settle and nobody knows to have moved."""
+        """Return the resources that a list scan did not confirm and that are not known to have drifted."""
         reader = await self.sweeper.world.reader(family[0])
         if family[1] not in reader.kinds or not reader.kinds[family[1]].lists:
             return None
@@ -190,7 +190,7 @@ class Scheduled:
 
 
 def _is_correction(checked: CheckResult) -> bool:
-    """Tell whether the guard is asked about it: a person's yes goes before the guard."""
+    """Return True if the guard decides about the write. An approved one passes without it."""
     is_correction = checked.decision.action.is_write and checked.verdict.status in CORRECTED
     return is_correction and not is_approved(checked)
 
@@ -201,7 +201,7 @@ def _mixed(addresses: Sequence[Address], now: float) -> list[Address]:
 
 
 async def _contained(look: Look, addresses: Sequence[Address]) -> list[CheckResult]:
-    """Look at some; a mistake in what declares one of them keeps nobody from seeing the rest."""
+    """Check some resources. A mistake in one declaration does not keep the others from being checked."""
     if not addresses:
         return []
     try:

@@ -1,12 +1,13 @@
-"""Remembering: what is known of a resource after a look at it; a failed read changes only what is known of failing."""
+"""The state of a resource after a check. A failed read changes only the facts about failures."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from holdfast.model.decision import Action, Decision
 from holdfast.model.read_result import Found, ReadFailure
+from holdfast.model.record import dataclass
 from holdfast.model.verdict import LASTING, Status
 from holdfast.policy import resync_schedule
 from holdfast.policy.decide import ReconcileMode
@@ -20,7 +21,7 @@ from holdfast.store.state import DeclaredState, Digest, ObservedState, ResourceS
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Turns what was seen into what is kept."""
+    """Turns an evaluation into the state to store."""
 
     random01: Callable[[], float]
     patience: RetryPolicy
@@ -31,7 +32,7 @@ class Memory:
         return resync_schedule.next_due(now, period, jitter, self.random01(), shape) if period > 0 else None
 
     def after_check(self, evaluation: Evaluation, governed: PolicyOutcome) -> ResourceState:
-        """Return the state after a check; a failed read changes only what is known about failing."""
+        """Return the state after a check. A failed read changes only the facts about failures."""
         from holdfast.reconcile import conditions  # noqa: PLC0415 - only where something changed
 
         item, now, state, verdict = evaluation.resource, evaluation.at, evaluation.before, evaluation.verdict
@@ -80,20 +81,27 @@ class Memory:
 
     def after_glance(self, evaluation: Evaluation) -> ResourceState:
         """Return the state after a look that found nothing new: only its times and tags move."""
-        reading = evaluation.observation.reading
-        assert isinstance(reading, Unchanged)
-        return replace(
+        reading, item, now, before = (
+            evaluation.observation.reading,
+            evaluation.resource,
+            evaluation.at,
             evaluation.before,
-            schedule=replace(
-                evaluation.before.schedule,
-                checked_at=evaluation.at,
-                good_at=evaluation.at,
-                due_at=self.next_due(evaluation.resource, evaluation.at),
-                failures=0,
-                handled=evaluation.before.schedule.requested,
-            ),
-            observed=replace(evaluation.before.observed, etag=reading.etag, raw_digest=reading.raw_digest),
         )
+        assert isinstance(reading, Unchanged)
+        times, observed = before.schedule, before.observed
+        if reading.etag != observed.etag or reading.raw_digest != observed.raw_digest:
+            observed = replace(observed, etag=reading.etag, raw_digest=reading.raw_digest)
+        schedule = ScheduleState(
+            now,
+            now,
+            times.resync_seconds,
+            self.next_due(item, now),
+            0,
+            times.terminal,
+            times.requested,
+            handled=times.requested,
+        )
+        return ResourceState(before.address, before.declared, before.applied, observed, schedule)
 
     def _schedule(self, evaluation: Evaluation, before: ScheduleState, terminal: str | None) -> ScheduleState:
         """Return the times after a check; a resource that could not be read is tried again sooner."""
@@ -124,9 +132,9 @@ def _rules(evaluation: Evaluation, state: ResourceState) -> Digest | None:
 
 
 def _terminal(evaluation: Evaluation, state: ResourceState, decision: Decision) -> str | None:
-    """Say why nothing more is to be tried: a block holds until the user edits or asks for another try.
+    """Return the reason why no further attempt is made. A block holds until an edit or a requested retry.
 
-    An unknown verdict changes nothing, nor does the plan of another try: only its outcome does.
+    An unknown verdict changes nothing, and neither does a planned retry: only its outcome does.
     """
     is_open = evaluation.resource.is_retried and (decision.action.is_write or decision.action is Action.HOLD)
     if evaluation.verdict.status is Status.UNKNOWN or is_open:

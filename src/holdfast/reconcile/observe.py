@@ -1,7 +1,7 @@
-"""Looking: reading the world through its gates, by single things or whole kinds, patient with passing troubles.
+"""Reads of live state within the rate limits, by single resources or whole kinds, with retries of transient failures.
 
-Whatever is read of a declared resource is read here, and leaves with its secrets redacted: in the document, and in
-whatever else the service says. Nobody further on has seen them, so nobody can forget to leave them out.
+All readings of declared resources come from here, with their secrets redacted: in the document and in the other texts
+of the service. Later steps never see a secret, so they cannot forget to redact it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from holdfast.store import blobs
 WORKERS = 64  # reading at once on a connection; its gate lets fewer through
 LIST_FROM = 4  # resources of one kind from which one list call is worth more than single reads
 
-Digests = Mapping[str, bytes | str | None]  # by id, packed; None: the item is needed even if it is unchanged
+Digests = Mapping[str, bytes | None]  # by id, packed; None: the item is needed even if it is unchanged
 Lists = Mapping[tuple[str, str], Listing | ReadFailure]
 
 
@@ -48,27 +48,33 @@ class Observer:
 
         Each connection has workers of its own, so that one that hangs takes none away from the others.
         """
-        out: list[ReadResult | Unchanged] = [ReadFailure(ReadError.OTHER, "not read")] * len(batch)
         if len(batch) == 1:
             return [await self._reading(batch[0], listed, is_known=is_known[0])]
+        readings: list[ReadResult | Unchanged] = [ReadFailure(ReadError.OTHER, "not read")] * len(batch)
         queues: dict[str, list[int]] = {}
         for place, item in enumerate(batch):
-            queues.setdefault(item.declaration.address.connection, []).append(place)
+            unchanged = _listed_unchanged(item, listed) if is_known[place] else None
+            if unchanged is not None:
+                readings[place] = unchanged
+            else:
+                queues.setdefault(item.declaration.address.connection, []).append(place)
+        if not queues:
+            return readings
 
         async def work(places: Iterator[int]) -> None:
             for place in places:
-                out[place] = await self._reading(batch[place], listed, is_known=is_known[place])
+                readings[place] = await self._reading(batch[place], listed, is_known=is_known[place])
 
         async with asyncio.TaskGroup() as group:
             for connection, queue in queues.items():
                 places = iter(queue)
                 for number in range(min(WORKERS, len(queue))):
                     group.create_task(work(places), name=f"read {connection} {number}")
-        return out
+        return readings
 
     async def lists(self, prepared: Sequence[ResolvedResource], *, fresh: bool) -> Lists:
         """Read whole kinds with one call where many of them are asked for and the provider can."""
-        groups: dict[tuple[str, str], dict[str, bytes | str | None]] = {}
+        groups: dict[tuple[str, str], dict[str, bytes | None]] = {}
         for item in prepared:
             if item.kind.lists and item.state is not None and item.state.observed.provider_id is not None:
                 key = (item.declaration.address.connection, item.declaration.address.kind)
@@ -87,9 +93,9 @@ class Observer:
         return {key: task.result() for key, task in tasks.items()}
 
     async def listed(self, connection: str, kind: str, expected: Digests) -> Listing | ReadFailure:
-        """Read what is expected of a kind, by id; of what has the digest beside its id only that it is unchanged.
+        """List the expected resources of a kind by id. An item with the expected digest is only marked as unchanged.
 
-        Of items that have not moved nothing else is kept, so a sweep of many needs little memory.
+        Nothing else is kept of unchanged items, so a list scan of many needs little memory.
         """
         reader = await self.world.reader(connection)
         gate = self.world.gate(connection)
@@ -121,11 +127,12 @@ class Observer:
             return found
         entry = found.get(state.observed.provider_id)
         if entry is None:
-            # Not in the list, or in it twice: gone, or the list was wrong. Only an answer about the thing counts.
+            # Not in the list, or in it twice: deleted, or the list was wrong. Only a read of the resource itself
+            # counts.
             return await self.read(item, None)
         if isinstance(entry, Unchanged):
-            is_same = is_known and entry.raw_digest == state.observed.raw_digest  # two declarations may name one id
-            return entry if is_same else await self.read(item, None)
+            same = _listed_unchanged(item, listed) if is_known else None
+            return same if same is not None else await self.read(item, None)
         return await self.parsed(item, entry)
 
     async def parsed(self, item: ResolvedResource, entry: Listed) -> ReadResult | Unchanged:
@@ -188,13 +195,25 @@ class Observer:
         return True
 
 
+def _listed_unchanged(item: ResolvedResource, listed: Lists) -> Unchanged | None:
+    """Return the reading of a resource that a list shows as it was; None if more must be asked."""
+    address, state = item.declaration.address, item.state
+    listing = listed.get((address.connection, address.kind))
+    if not isinstance(listing, Listing) or state is None or state.observed.provider_id is None:
+        return None
+    entry = listing.get(state.observed.provider_id)
+    if not isinstance(entry, Unchanged) or entry.raw_digest != state.observed.raw_digest:
+        return None  # two declarations may name one id
+    return entry
+
+
 def hidden(reading: ReadFailure, known: KnownSecrets) -> ReadFailure:
-    """Return a failure with nothing in its words that nobody may see."""
+    """Return a failure without secrets in its text."""
     return replace(reading, detail=known.hidden(reading.detail)) if reading.detail else reading
 
 
 def _with_hidden(reading: Found, known: KnownSecrets) -> Found:
-    """Return what was found without a secret beside the document; an etag with one in it is of no use to anybody."""
+    """Return a reading without secrets beside the document. An etag that contains one is dropped."""
     etag, identity, failed = (known.hidden(each) if each else each for each in _beside(reading))
     if (etag, identity, failed) == _beside(reading):
         return reading

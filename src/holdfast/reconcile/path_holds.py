@@ -1,6 +1,6 @@
-"""What keeps the findings of one resource from being corrected now: people, policy, and what was tried before. Pure.
+"""The reasons that hold corrections of single paths: people, policy, and earlier attempts. Pure.
 
-Imported only where something drifted, because nothing else is held path by path.
+Imported only if something drifted, because nothing else is held path by path.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from holdfast.store.value_codec import encode_finding
 
 @dataclass(frozen=True, slots=True)
 class Holds:
-    """What holds back the paths of one resource, and the contention that is under way."""
+    """The held paths of one resource, and its open contentions."""
 
     inputs: DecisionInputs
     contentions: tuple[Contention, ...]
@@ -73,7 +73,7 @@ def hold_paths(
 
 
 def plan_digest(evaluation: Evaluation, inputs: DecisionInputs) -> str:
-    """Name exactly this plan: the resource, its declaration, its findings, and what an approval would let through.
+    """Return the digest of exactly this plan: the resource, its declaration, its findings, and the held paths.
 
     Values that are not compared are not part of it, because many APIs show some that never stand still.
     """
@@ -131,7 +131,7 @@ def _laddered(
 
 
 def _volatile(verdict: Verdict, put_back: Mapping[str, Sequence[Write]]) -> dict[str, PathHold]:
-    """Return what had another value before each of our corrections: it moves by itself, and no write settles it."""
+    """Return holds for values that change by themselves: they differed before each correction."""
     found = {path: [element_identity.text(each.path.before) for each in writes] for path, writes in put_back.items()}
     _, apart = known_differences.quarantine(verdict.findings, known_differences.volatile_paths(found))
     message = "it has another value each time, so no write can settle it; a profile should call it runtime"
@@ -149,7 +149,7 @@ def _still(quarantines: Mapping[str, Quarantine], item: ResolvedResource) -> dic
 
 
 def _is_declared(path: str, value: Json, item: ResolvedResource) -> bool:
-    """Tell whether a value is still what is declared at a path, or nothing is."""
+    """Return True if the declaration at a path still has the value, or has none."""
     declared = paths.resolve(item.desired, paths.parse_path(path)) if path else ABSENT
     return declared is ABSENT or bool(declared == value)
 
@@ -165,7 +165,7 @@ def _quarantined(quarantine: Quarantine) -> PathHold:
 
 
 def _platforms_own(evaluation: Evaluation) -> dict[str, PathHold]:
-    """Return what the platform itself moved: it would move it again, so it is told and left, unless policy insists."""
+    """Return holds for paths that the platform itself changed. It would change them again, unless policy insists."""
     if not evaluation.platform:
         return {}
     free = _free(evaluation.verdict, evaluation.resource.settings)
@@ -176,7 +176,7 @@ def _platforms_own(evaluation: Evaluation) -> dict[str, PathHold]:
 
 
 def _by_policy(verdict: Verdict, settings: Settings) -> dict[str, PathHold]:
-    """Return what policy says about the paths of the findings, where it does not simply correct."""
+    """Return holds for the paths of findings whose policy is not to correct."""
     out = {}
     for path, (pattern, policy) in _policies(verdict.findings, settings).items():
         if policy is PathPolicy.REPORT:
@@ -208,7 +208,7 @@ def _policies(findings: Iterable[Finding], settings: Settings) -> dict[str, tupl
 def _unripe(
     verdict: Verdict, item: ResolvedResource, records: Sequence[FindingRecord], now: float
 ) -> dict[str, PathHold]:
-    """Return what was not seen often or long enough yet to be corrected."""
+    """Return holds for findings that were not seen often or long enough to be corrected."""
     checks, seconds = item.settings.debounce.checks, item.settings.debounce.time
     if checks <= 1 and seconds <= 0:
         return {}

@@ -1,4 +1,4 @@
-"""What the project, people and the past say about correcting. Limits hold back correction, never detection."""
+"""The limits of correction from the project, people and the history. Limits hold back correction, never detection."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class PolicyRules:
 
 @dataclass(frozen=True, slots=True)
 class WriteHistory:
-    """What is recorded of some resources that matters for what to do about them now."""
+    """The records of some resources that matter for the decisions about them now."""
 
     findings: Mapping[Address, Sequence[FindingRecord]] = field(default_factory=dict)
     corrections: Mapping[Address, Sequence[CorrectionRecord]] = field(default_factory=dict)
@@ -92,32 +92,32 @@ class PolicyOutcome:
 
 
 class Wanting(Protocol):
-    """A check with a decision, as far as limits of the fleet look at it."""
+    """The parts of a check with a decision that the limits of the fleet need."""
 
     @property
     def address(self) -> Address:
-        """Whom it is about."""
+        """The address of the resource."""
 
     @property
     def verdict(self) -> Verdict:
-        """What is true."""
+        """The verdict about the resource."""
 
     @property
     def decision(self) -> Decision:
-        """What is to be done."""
+        """The decision about the resource."""
 
     @property
     def inputs(self) -> DecisionInputs | None:
-        """What led to it."""
+        """The inputs of the decision."""
 
     @property
     def prepared(self) -> ResolvedResource:
-        """What is declared, with its settings."""
+        """The declaration with its settings."""
 
 
 @dataclass(frozen=True, slots=True)
 class LimitHold:
-    """What of a batch may be done now."""
+    """The decisions of a batch after the limits of the fleet."""
 
     allowed: Sequence[Allowed] = ()
     mass_drift: MassDrift | None = None
@@ -126,13 +126,13 @@ class LimitHold:
 
 @dataclass(frozen=True, slots=True)
 class PolicyEvaluator:
-    """Knows the rules, and asks the store for what people said and what was done."""
+    """Applies the rules, with the decisions of people and the history from the store."""
 
     store: Store
     rules: PolicyRules = field(default_factory=PolicyRules)
 
     async def overrides(self) -> Overrides:
-        """Return what people said."""
+        """Return the decisions of people that are in force."""
         from holdfast.policy import lost_create_reasons  # noqa: PLC0415 - only where something changed
 
         quarantines: dict[Address, dict[str, Quarantine]] = {}
@@ -150,7 +150,7 @@ class PolicyEvaluator:
         return Overrides(tuple(await self.store.pauses()), quarantines, acceptances, approved, unsure)
 
     async def past(self, evaluations: Iterable[Evaluation], now: float) -> WriteHistory:
-        """Return what is recorded of the resources that drifted; of the others nothing matters."""
+        """Return the records of the resources that drifted. Those of the others do not matter."""
         items = [each.resource for each in evaluations if each.verdict.status in CORRECTED]
         if not items:
             return WriteHistory()
@@ -171,7 +171,7 @@ class PolicyEvaluator:
     def govern(
         self, evaluation: Evaluation, inputs: DecisionInputs, overrides: Overrides, past: WriteHistory
     ) -> PolicyOutcome:
-        """Decide, within what policy, people and the past allow."""
+        """Decide within the limits of policy, people and history."""
         from holdfast.policy import windows, write_reasons  # noqa: PLC0415 - only where something changed
 
         verdict, now, address = evaluation.verdict, evaluation.at, evaluation.resource.declaration.address
@@ -194,7 +194,7 @@ class PolicyEvaluator:
         return PolicyOutcome(holds.inputs, decision, holds.contentions, holds.new_contentions, holds.plan)
 
     async def stopped(self, address: Address, write_reason: WriteReason, now: float) -> str | None:
-        """Return what holds back a write at this very moment: a pause, or a window for its motive."""
+        """Return the reason that holds a write now: a pause, or a window for its write reason."""
         from holdfast.policy import windows  # noqa: PLC0415 - only where something is written
 
         paused = paused_by(address, await self.store.pauses(), now)
@@ -210,7 +210,7 @@ class PolicyEvaluator:
         now: float,
         sizes: Sizes | None = None,
     ) -> LimitHold:
-        """Look at all decisions of a run: whether they are mass drift, and what fits into the budgets.
+        """Check all decisions of a run for mass drift, and return those that fit into the budgets.
 
         `sizes` are the sizes of the fleet before the run, where it has recorded new resources since.
         """
@@ -235,7 +235,7 @@ class PolicyEvaluator:
     async def mass_drift(
         self, checks: Sequence[Wanting], foreseen: Mapping[Address, Verdict], sizes: Sizes, now: float
     ) -> MassDrift | None:
-        """Judge the drift of the whole fleet: what is seen, foreseen or known of the rest, and what was reverted."""
+        """Judge the drift of the whole fleet: present, foreseen and recorded drift, and recent reverts."""
         guard = self.rules.corrections.mass_drift
         if guard is None:
             return None
@@ -275,7 +275,7 @@ def still_unresolved(evaluation: Evaluation, past: WriteHistory) -> Evaluation:
 
 
 def paused_by(address: Address, pauses: Collection[Pause], now: float) -> str | None:
-    """Return who paused a resource, and why, or None."""
+    """Return the author and the reason of a pause that covers a resource, or None."""
     if not pauses:
         return None
     text = str(address)

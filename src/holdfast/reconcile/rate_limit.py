@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import math
-from dataclasses import dataclass
 from enum import StrEnum
 from types import TracebackType
 
+from holdfast.model.record import dataclass
 from holdfast.providers.protocol import SupportsQuota
 from holdfast.reconcile.clock import Clock
 
@@ -25,7 +25,7 @@ class CallKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RateLimits:
-    """What one connection may use; infinite rates mean no limit of ours."""
+    """The limits of one connection. An infinite rate means no limit of ours."""
 
     concurrency: int = 16
     reads_per_second: float = math.inf
@@ -42,8 +42,6 @@ class _Bucket:
 
     def wait(self, now: float) -> float:
         """Take one token; return the seconds until it is there."""
-        if math.isinf(self._per_second):
-            return 0.0
         self._free_at = max(self._free_at, now - 1.0) + 1.0 / self._per_second
         return max(0.0, self._free_at - now)
 
@@ -82,25 +80,26 @@ class RateLimiter:
         self._clock = clock
         self.slots = asyncio.Semaphore(limits.concurrency)
         now = clock.monotonic()  # pauses and rates must outlive a machine clock that is set back
-        self._buckets = {
-            CallKind.READ: _Bucket(limits.reads_per_second, now),
-            CallKind.WRITE: _Bucket(limits.writes_per_second, now),
-            CallKind.DELETE: _Bucket(limits.deletes_per_second, now),
+        rates = {
+            CallKind.READ: limits.reads_per_second,
+            CallKind.WRITE: limits.writes_per_second,
+            CallKind.DELETE: limits.deletes_per_second,
         }
+        self._buckets = {budget: _Bucket(rate, now) for budget, rate in rates.items() if not math.isinf(rate)}
         self._closed_until = now
         self.quota: SupportsQuota | None = None  # what the API itself has left for us, where its reader knows
 
     def turn(self, budget: CallKind, *, urgent: bool = True) -> _Turn:
         """Return a context that waits for a slot, a token and the end of any pause, then lets one call through.
 
-        What is not urgent waits first for its share of the quota, and takes no slot while it does.
+        A call that is not urgent waits first for its share of the quota, and takes no slot while it does.
         """
         return _Turn(self, budget, urgent=urgent)
 
     async def token(self, budget: CallKind, *, urgent: bool = True) -> None:
-        """Wait for what is not waited for in `slot`: a share of the quota, the end of a pause and the rate limit.
+        """Wait for the limits other than `slot`: a share of the quota, the end of a pause and the rate limit.
 
-        Who has a token holds nothing that others wait for, so it may claim and look before it asks for a slot.
+        The owner of a token holds nothing that others wait for, so it may claim and check before it asks for a slot.
         """
         await self.share(budget, urgent=urgent)
         await self.open(budget)
@@ -113,7 +112,8 @@ class RateLimiter:
         """Wait for the end of any pause, and take a token of a budget."""
         while (pause := self._closed_until - self._clock.monotonic()) > 0:
             await self._clock.sleep(pause)
-        wait = self._buckets[budget].wait(self._clock.monotonic()) if budget is not None else 0.0
+        bucket = self._buckets.get(budget) if budget is not None else None
+        wait = bucket.wait(self._clock.monotonic()) if bucket is not None else 0.0
         if wait > 0:
             await self._clock.sleep(wait)
 

@@ -1,4 +1,4 @@
-"""What a check that found a change records: documents, state, findings, events and the decision."""
+"""The records of a check that found a change: documents, state, findings, events and the decision."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def add_check(transaction: Transaction, checked: CheckResult, random01: Callable
         transaction.events.append(AuditEvent(checked.at, "rules.took_over", str(state.address), told))
     transaction.states.append(state)
     transaction.checked.add(state.address)
-    if checked.verdict.status is not Status.UNKNOWN:  # what could not be read has not gone away
+    if checked.verdict.status is not Status.UNKNOWN:  # an unreadable resource keeps its findings
         transaction.findings[state.address] = checked.verdict.findings
     before = item.state.observed.status if item.state is not None else None
     if before is not state.observed.status:
@@ -76,7 +76,7 @@ def add_check(transaction: Transaction, checked: CheckResult, random01: Callable
 
 
 def _add_contentions(transaction: Transaction, checked: CheckResult) -> None:
-    """Leave what is fought over to a person, from now on."""
+    """Quarantine the contended paths from now on."""
     for contention in checked.new_contentions:
         data: dict[str, Json] = {
             "times": contention.times,
@@ -140,5 +140,5 @@ def _observed(suppressed: Suppressed) -> dict[str, Json]:
 
 
 def _plain(value: Json) -> Json:
-    """Return a value as events keep it: what is absent is null."""
+    """Return a value as events keep it: an absent one is null."""
     return None if value is ABSENT else value

@@ -2,11 +2,11 @@
 
 A declaration with secrets becomes two documents: the clear one, which only the provider's writer ever sees, and the
 redacted one, in which every secret is its keyed fingerprint. Observations are redacted the same way as they are read,
-before anything looks at them (`looking`), so a secret that comes back in clear is still compared, as a fingerprint.
+before anything uses them (`observe`), so a secret that comes back in clear is still compared, as a fingerprint.
 
-Secret is what stands where the declaration has a secret, in any element of a list (`secret_places`), what the rules
-call so, and every text with a secret in it that this process knows (`known_secrets`), or that the document itself shows
-at such a place.
+Three kinds of values are secret: those at the places of declared secrets, in any element of a list (`secret_paths`),
+those that the rules call secret, and every text that contains a secret known to this process (`known_secrets`) or shown
+by the document itself at such a place.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ def _split(value: Json, fingerprint: Fingerprint, path: Path, found: list[Path])
 
 
 def guarded(desired: Json, rules: RuleTree) -> Json:
-    """Return a declaration in which what the rules call secret is one, though it was written down in clear.
+    """Return a declaration in which the values that rules call secret are wrapped, though they were written in clear.
 
-    A profile knows better than whoever wrote the manifest; what it calls secret must not be kept in clear.
+    A profile outweighs the author of the manifest: a value that it calls secret must not be kept in clear.
     """
     return _guarded(desired, rules.root)
 
@@ -118,7 +118,7 @@ def redact(document: Json, place: SecretPlace | None, rules: RuleTree | None, me
 
 
 def revealed(document: Json, secrets: Mapping[str, Json]) -> Json:
-    """Return a redacted document with what `secrets` has for a fingerprint in its place."""
+    """Return a redacted document in which the fingerprints of `secrets` are replaced by their values."""
     if isinstance(document, dict):
         return {key: revealed(item, secrets) for key, item in document.items()}
     if isinstance(document, list):
@@ -128,7 +128,7 @@ def revealed(document: Json, secrets: Mapping[str, Json]) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class RedactionContext:
-    """What redacting a document takes besides where its secrets are."""
+    """The inputs of redacting a document in addition to the places of its secrets."""
 
     fingerprint: Fingerprint
     known: KnownSecrets
@@ -137,7 +137,7 @@ class RedactionContext:
     desired: Json = None  # the redacted declaration: what it shows is no secret
 
     def is_shown(self, value: str) -> bool:
-        """Tell whether the declaration says a text in clear."""
+        """Return True if the declaration has the text in clear."""
         return self.desired is not None and _mentions(self.desired, value)
 
 
@@ -157,7 +157,7 @@ def _at_places(value: Json, place: SecretPlace, fingerprint: Fingerprint, met: l
     if isinstance(value, list):
         inside = place.inside(value) if place.elements is not None else [place] * len(value)
         return [_below(item, each, fingerprint, met) for item, each in zip(value, inside, strict=True)]
-    # One value where several were declared, a secret among them: nobody knows which it is.
+    # One value where several were declared, a secret among them: it may be the secret.
     return value if value is None or isinstance(value, bool) else _concealed(value, fingerprint, met)
 
 

@@ -1,9 +1,9 @@
-"""Values of references: the declared value where there is one, else the live value, and whether it can be relied on.
+"""Values of references: the declared value if there is one, else the live value, and whether it can be relied on.
 
-A reference to a declared field takes what is declared, so that a change made outside Holdfast is never copied into
-other resources. A reference to a field that nobody declares (an id, a default of the service) takes the live value.
-While that is changed outside Holdfast, missing or unreadable at its source, the value from before is used and the
-resource that refers to it is held.
+A reference to a declared field takes the declared value, so that a change made outside Holdfast is never copied into
+other resources. A reference to an undeclared field (an id, a default of the service) takes the live value. While that
+is changed outside Holdfast, missing or unreadable at its source, the previous value is used and the resource that
+refers to it is held.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ELEMENTS = frozenset({Op.ELEMENT_ADDED, Op.ELEMENT_MISSING, Op.REORDERED})
 
 @dataclass(slots=True)
 class Sources:
-    """What is known of the resources that some declarations refer to."""
+    """The known facts about the resources that some declarations refer to."""
 
     states: Mapping[Address, ResourceState]
     documents: dict[Digest, Json]
@@ -70,7 +70,7 @@ class Sources:
         return state.observed.provider_id
 
     def _declared(self, wanted: Field, state: ResourceState | None) -> Json | Unresolved | HeldReference:
-        """Return what is declared at a field, ABSENT if nothing is."""
+        """Return the declared value of a field, or ABSENT."""
         resolution = self.declared.get(wanted.address)
         if resolution is None:  # its declaration is not at hand: as it was last seen, secrets as fingerprints
             desired = None if state is None else state.declared.document
@@ -98,7 +98,7 @@ class Sources:
         return readable if isinstance(readable, Unresolved) or not why else HeldReference(readable, why)
 
     def _unreliable(self, wanted: Field, state: ResourceState) -> str:
-        """Say why the live value of a field cannot be relied on now, if that is so."""
+        """Return the reason why the live value of a field cannot be relied on now, or an empty string."""
         if state.observed.status is Status.MISSING:
             return f"{wanted.address} is missing"
         if state.observed.status is Status.UNKNOWN:

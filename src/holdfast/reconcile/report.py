@@ -1,14 +1,15 @@
-"""What a run saw and did. Results that are not kept are counted, so that a report of a large fleet stays small."""
+"""The report of a run. Results that are not kept are counted, so that a report of a large fleet stays small."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
+from holdfast.model.record import dataclass
 from holdfast.model.verdict import Status, SuppressionReason
 from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.store.state import ResourceState
@@ -35,12 +36,14 @@ class Tally:
 
     def add_checked(self, checked: CheckResult) -> None:
         """Count a check."""
-        self.statuses[checked.verdict.status] += 1
+        evaluation = checked.evaluation
+        self.statuses[evaluation.verdict.status] += 1
         self.decisions[checked.decision.action] += 1
-        for suppressed in checked.verdict.suppressed:
+        for suppressed in evaluation.verdict.suppressed:
             self.suppressed[suppressed.because] += 1
-        self.joined += [f"{checked.address} {suppressed.path}" for suppressed in checked.joined]
-        self.last_check = max(self.last_check, checked.at)
+        if evaluation.suppressed:
+            self.joined += [f"{checked.address} {suppressed.path}" for suppressed in evaluation.joined]
+        self.last_check = max(self.last_check, evaluation.at)
 
     def add_acted(self, acted: ActionResult) -> None:
         """Count an action."""
@@ -60,7 +63,7 @@ def keep_all(_result: CheckResult | ActionResult) -> bool:
 
 @dataclass(slots=True)
 class RunReport:
-    """What a run saw and did; the run adds to it."""
+    """The observations and actions of a run, which adds to them."""
 
     checked: list[CheckResult] = field(default_factory=list)
     waiting: list[Blocked] = field(default_factory=list)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from holdfast.compare import paths, quick_scan
@@ -17,6 +17,7 @@ from holdfast.model.address import Address
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
 from holdfast.model.path import Path
+from holdfast.model.record import dataclass
 from holdfast.model.resource import Declaration, Import, ManagementPolicy, Origin
 from holdfast.policy import dependency_graph, references, settings, source_location, strategies
 from holdfast.policy.dependency_graph import Graph
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from holdfast.reconcile.check import CheckResult
 
 BATCH: Final = 500  # read from the store at a time
+NO_SECRETS: Final = SecretPaths()
 
 
 @runtime_checkable
@@ -58,10 +60,13 @@ class IndexedDeclarations(Protocol):
     def connections(self) -> set[str]:
         """Return the connections that declarations use."""
 
+    def many(self, addresses: Sequence[Address]) -> Mapping[Address, Declaration]:
+        """Return the declarations of some addresses, read together."""
+
 
 @dataclass(frozen=True, slots=True)
 class ResourceSet:
-    """What was declared, and what governs it."""
+    """The declarations, and the settings that govern them."""
 
     declarations: Mapping[Address, Declaration]
     graph: Graph
@@ -74,6 +79,14 @@ class ResourceSet:
         if isinstance(self.declarations, IndexedDeclarations):
             return self.declarations.connections()
         return {address.connection for address in self.declarations}
+
+    def many(self, addresses: Sequence[Address]) -> Mapping[Address, Declaration]:
+        """Return the declarations of at least some addresses, read together where they are in an index."""
+        return (
+            self.declarations.many(addresses)
+            if isinstance(self.declarations, IndexedDeclarations)
+            else self.declarations
+        )
 
     def with_secrets(self) -> Iterable[Declaration]:
         """Iterate over the declarations that may refer to secrets."""
@@ -94,7 +107,7 @@ class Blocked:
 
 @dataclass(slots=True)
 class ResourceResolver:
-    """Turns declarations into Prepared ones, as far as what they refer to is known."""
+    """Turns declarations into resolved resources, as far as their references have values."""
 
     store: Store
     world: Connections
@@ -103,7 +116,7 @@ class ResourceResolver:
     secrets: Callable[[Declaration], Resolver]
     retries: bool = False  # for a person who asks: what stopped an earlier run is tried again
     _rules: dict[tuple[str, ...], RulesInForce] = field(default_factory=dict)
-    _knows_all: bool = False  # every secret of the fleet is among those the world must not show
+    _knows_all: bool = False  # every secret of the fleet is among the known ones
     _settings: dict[tuple[Json, ...], tuple[Settings, Mapping[str, Json]]] = field(default_factory=dict)
     _watched: set[Address] = field(default_factory=set)  # of which others take live values
     _looked: dict[Address, CheckResult] = field(default_factory=dict)  # of these, as this run found them
@@ -111,9 +124,9 @@ class ResourceResolver:
     async def prepare(
         self, addresses: Iterable[Address], *, ahead: bool = False
     ) -> tuple[list[ResolvedResource], list[Blocked]]:
-        """Prepare some of the fleet; what refers to something not there yet waits.
+        """Resolve some resources of the fleet. A resource with a reference that has no value yet is blocked.
 
-        Looking `ahead`, for a plan, it waits only for values that nobody declares.
+        With `ahead`, for a plan, a resource is blocked only by values that no manifest declares.
         """
         self._know_all()
         ready: list[ResolvedResource] = []
@@ -122,15 +135,16 @@ class ResourceResolver:
         for start in range(0, len(wanted), BATCH):
             batch = wanted[start : start + BATCH]
             sources = await self._sources(batch, ahead=ahead)
+            declared = self.fleet.many(batch)
             for address in batch:
-                resource = await self._one(self.fleet.declarations[address], sources)
+                resource = await self._one(declared[address], sources)
                 (ready if isinstance(resource, ResolvedResource) else waiting).append(resource)  # type: ignore[arg-type]
         return ready, waiting
 
     def _know_all(self) -> None:
-        """Learn every secret of the fleet before anything is read: it may turn up in what others show.
+        """Learn every secret of the fleet before anything is read, because other resources may show it.
 
-        One that cannot be had is told of when its resource is prepared.
+        A secret that cannot be fetched is reported when its resource is resolved.
         """
         if self._knows_all:
             return
@@ -143,9 +157,9 @@ class ResourceResolver:
                         self.world.known.add(resolver.fetch(reference).reveal())
 
     async def _sources(self, wanted: Sequence[Address], *, ahead: bool) -> Sources:
-        """Gather what is known of everything that some declarations refer to, near and far."""
+        """Return the known facts about all direct and indirect dependencies of some declarations."""
         graph = self.fleet.graph
-        if not graph.bindings and not any(map(graph.dependencies, wanted)):
+        if not graph.edges or (not graph.bindings and not any(map(graph.dependencies, wanted))):
             return Sources(dict(await self.store.states(wanted)), {}, {}, ahead)
         reached = graph.needed_by(wanted)
         needed = {target for address in reached for target in graph.dependencies(address)}
@@ -175,7 +189,7 @@ class ResourceResolver:
         return sources
 
     def in_turn(self, wanted: Sequence[Address]) -> list[list[Address]]:
-        """Part what is to be looked at by what it takes live values from, which must be looked at before it."""
+        """Split the resources into layers, so that the sources of live values are checked before their dependents."""
         if not self.fleet.graph.bindings:
             return [list(wanted)]
         among = set(wanted)
@@ -188,7 +202,7 @@ class ResourceResolver:
         return [sorted(layer, key=places.__getitem__) for layer in layers]
 
     def _live_sources(self, address: Address) -> set[Address]:
-        """Return the resources of which a declaration takes values that nobody declares."""
+        """Return the resources from which a declaration takes undeclared values."""
         bound = self.fleet.graph.bindings.get(address, {}).values()
         return {each.address for each in bound if each.is_id or not self._is_declared(each)}
 
@@ -197,12 +211,12 @@ class ResourceResolver:
         return declaration is not None and paths.resolve(declaration.desired, wanted.path) is not ABSENT
 
     def note(self, checked: CheckResult) -> None:
-        """Remember a check of this run, for what takes live values from that resource."""
-        if checked.address in self._watched:
+        """Remember a check of this run for the dependents that take live values from the resource."""
+        if self._watched and checked.address in self._watched:
             self._looked[checked.address] = checked
 
     async def _declare(self, sources: Sources, reached: Iterable[Address]) -> None:
-        """Fill in the declarations of what is referred to by fields, each after what it refers to itself."""
+        """Resolve the declarations that are referred to by fields, each after its own dependencies."""
         bindings, declared = self.fleet.graph.bindings, self.fleet.declarations
         fields = (each for address in reached for each in bindings.get(address, {}).values())
         wanted = {each.address for each in fields if not each.is_id and each.address in declared}
@@ -224,7 +238,7 @@ class ResourceResolver:
         desired: Json = dict(declaration.desired)
         if not quick_scan.may_mention(desired, references.MARK, SECRET_REF):
             return Resolution(desired)
-        # Secrets before references: what a reference brings in comes from the world, and must not be read as a
+        # Secrets before references: the value of a reference comes from live state, and must not be read as a
         # request to fetch a secret and send it somewhere.
         bindings = self.fleet.graph.bindings.get(declaration.address, {})
         return references.resolve(self._with_secrets(declaration, desired), bindings, sources.look_up)
@@ -243,8 +257,9 @@ class ResourceResolver:
         address = declaration.address
         resolution: Resolution | None = None
         desired: Json = dict(declaration.desired)
-        if quick_scan.may_mention(desired, references.MARK, SECRET_REF):
-            resolution = self._resolved(declaration, sources)
+        written = quick_scan.write(desired)
+        if quick_scan.mentions(written, references.MARK, SECRET_REF):
+            resolution, written = self._resolved(declaration, sources), None
             if resolution.pending:
                 first = resolution.pending[0]
                 return Blocked(declaration, f"${{{first.text}}} at {paths.format_path(first.pointer)}: {first.reason}")
@@ -262,19 +277,16 @@ class ResourceResolver:
                 return found
             state = found
         if kind.complete is not None:
-            desired = _completed(declaration, kind, desired, state)
+            desired, written = _completed(declaration, kind, desired, state), None
         chosen, options = self._settings_for(declaration)
-        if state is not None and state.declared.options == options:
-            state = replace(
-                state, declared=replace(state.declared, options=options)
-            )  # one object for all of a large fleet, not one each
         rules = self._rules_for(declaration, kind, desired, chosen.ignored_paths)
         if rules.has_secrets:
-            desired = guarded(desired, rules.stacked.tree(desired, ABSENT))
-        clear, redacted, where = desired, desired, list[Path]()
-        if not quick_scan.is_plain(desired):
+            desired, written = guarded(desired, rules.stacked.tree(desired, ABSENT)), None
+        clear, redacted = desired, desired
+        where: Sequence[Path] = ()
+        if written is None and not quick_scan.is_plain(desired):
             clear, redacted, where = split(desired, self.fingerprint)
-        secrets = SecretPaths()
+        secrets = NO_SECRETS
         if where:
             from holdfast.reconcile import secret_paths  # noqa: PLC0415
 
@@ -344,7 +356,7 @@ class ResourceResolver:
     async def _import(
         self, declaration: Declaration, state: ResourceState | None, criteria: Mapping[str, Json]
     ) -> ResourceState | Blocked:
-        """Find what is to be taken over: by its id, or by a filter that must match exactly one."""
+        """Find the resource to import: by its id, or by a filter that must match exactly one."""
         wanted = declaration.import_from
         assert wanted is not None
         base = state or ResourceState(declaration.address, declared=DeclaredState(declaration.provider))
@@ -377,14 +389,14 @@ class ResourceResolver:
 
 
 def _is_bound(wanted: Import, state: ResourceState | None) -> bool:
-    """Return True if it is known which live thing is meant; an id that was tried in vain gives way to another one."""
+    """Return True if the live resource is known. An id that was not found gives way to another one."""
     if state is None or state.observed.provider_id is None:
         return False
     return state.applied.document is not None or wanted.id is None or wanted.id == state.observed.provider_id
 
 
 def _completed(declaration: Declaration, kind: Kind, desired: Json, state: ResourceState | None) -> Json:
-    """Let the provider say what a declaration leaves unsaid."""
+    """Return the declaration completed by the provider with the fields that it leaves out."""
     if kind.complete is None:
         return desired
     address = declaration.address
@@ -405,6 +417,6 @@ def _ignoring(patterns: Sequence[str]) -> list[Profile]:
 
 
 def _held_because(resolution: Resolution) -> str:
-    """Say which reference cannot be relied on now, and whose fault that is."""
+    """Return a message with the first reference that cannot be relied on now, and its reason."""
     first = resolution.held[0]
     return f"${{{first.text}}} at {paths.format_path(first.pointer)}: {first.reason}"

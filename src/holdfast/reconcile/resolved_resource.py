@@ -99,7 +99,7 @@ class ResolvedResource:
         return tuple(value for value in found if isinstance(value, str) and len(value) >= SHORTEST)
 
     def redacted(self, observed: Json, means: RedactionContext) -> Json:
-        """Return what was observed with fingerprints for its secrets; the same object if it has none."""
+        """Return the observed document with fingerprints for its secrets. It is the same object if it has none."""
         rules = self.rules.stacked.tree(self.desired, observed) if self.rules.has_secrets else None
         if self.secrets.paths:
             own = tuple(value for value in self.secret_values() if not means.known.knows(value))
@@ -121,14 +121,14 @@ class ResolvedResource:
 
     @property
     def is_only_seen(self) -> bool:
-        """Whether it is observed and was never written, so that there is no baseline to compare with."""
+        """True for an observed resource that was never written: it has no baseline."""
         if self.declaration.policy is not ManagementPolicy.OBSERVED:
             return False
         return self.state is None or (self.state.applied.document, self.state.applied.baseline) == (None, None)
 
     @property
     def is_under_other_rules(self) -> bool:
-        """Whether it was last evaluated by other rules than those in force now."""
+        """True if the last evaluation used other rules than those in force now."""
         state = self.state
         if state is None or state.applied.rules is None or state.applied.rules == self.rules.digest:
             return False
@@ -138,7 +138,7 @@ class ResolvedResource:
 
     @property
     def is_urgent(self) -> bool:
-        """Whether somebody waits for it: the declaration was edited, or a look was asked for."""
+        """True if a person waits for the check: the declaration was edited, or a check was requested."""
         state = self.state
         return (
             state is None
@@ -148,7 +148,7 @@ class ResolvedResource:
 
     @property
     def resync_seconds(self) -> float:
-        """How long after a check the next one is due; where nobody says so, what a watch has made of that."""
+        """The time from a check to the next one. Without a setting it is the period that a watch has stored."""
         if self.settings.resync.period > 0 or self.settings.is_resync_set or self.state is None:
             return self.settings.resync.period
         before = self.state.declared.options.get("resyncPeriod", {}).get("from", "")
@@ -156,7 +156,7 @@ class ResolvedResource:
 
     @property
     def is_left_alone(self) -> bool:
-        """Whether nobody but a person looks at it: there are no periodic checks, and nothing of it was edited."""
+        """True if only a person triggers a check: there are no periodic checks, and the declaration was not edited."""
         state = self.state
         if state is None or self.settings.resync.period > 0 or not self.settings.is_resync_set:
             return False
@@ -170,7 +170,7 @@ class ResolvedResource:
         return is_settled and is_same and not is_no_longer_declared(state)
 
     def as_declared(self) -> ResourceState | None:
-        """Return what is remembered with what the declaration says beside the document; the same if that is known."""
+        """Return the state with the present settings of the declaration. It is the same object if nothing changed."""
         state = self.state
         if state is None:
             return None
@@ -192,7 +192,7 @@ class ResolvedResource:
         return state if said == state else said
 
     def without_id(self) -> ResolvedResource:
-        """Return the same for when what had the id is gone: whatever bears the name now is meant."""
+        """Return the resource without its id, because that one was deleted: the resource with its name is meant now."""
         return self.with_state(
             replace(self.state, observed=replace(self.state.observed, provider_id=None))
             if self.state is not None
@@ -200,7 +200,7 @@ class ResolvedResource:
         )
 
     def with_id(self, provider_id: str | None) -> ResolvedResource:
-        """Return the same for a read of what our write left under this id, in the usual version of the API."""
+        """Return the resource with the id that our write returned, in the usual version of the API."""
         state = self.state or ResourceState(self.declaration.address, DeclaredState(self.declaration.provider))
         return replace(
             self, state=replace(state, observed=replace(state.observed, provider_id=provider_id)), version=None

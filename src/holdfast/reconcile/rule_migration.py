@@ -1,13 +1,13 @@
-"""Succession: how new rules take over from those that a resource was judged by, without changing its verdict. Pure.
+"""Migration of rules: new rules replace those of the last evaluation without changing the verdict. Pure.
 
-The same rule as for templates (`plan.rolling_out.regimes`), for one resource: new rules begin with what was last
-recorded under the old ones, never with what is live. What differs there by the new rules and did not by the old ones is
-*newly visible*: it joins the baseline, and counts again as soon as either side moves. Where only the value for
-saying nothing is another one, it is a *changed default*. Both are told, suppressed, until they are gone. What the old
-rules found stays found, if the new ones still look at it. Rules of a newer release that this one cannot read leave the
-verdict *unknown*. What is only looked at has no baseline: there the last look takes its place.
+This is the rule of templates (`rollouts.core.hash_epochs`), for one resource: new rules begin with the state that was
+last recorded under the old ones, never with live state. A difference under the new rules that the old ones did not show
+is *newly visible*: it joins the baseline, and counts again as soon as either side changes. If only the default of an
+undeclared field differs, it is a *changed default*. Both are shown as suppressed until they end. Findings of the old
+rules remain if the new rules still compare them. Rules of a newer release that this one cannot read leave the verdict
+*unknown*. A resource that is only observed has no baseline: the last observation takes its place.
 
-Which paths policy ignores is no matter of rules: who stops ignoring something wants to hear of it.
+Ignored paths are policy and not rules: a user who stops ignoring a path wants to see its findings.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ UNREADABLE = "it was last judged by rules of another release that this one canno
 
 @dataclass(frozen=True, slots=True)
 class _Base:
-    """What was last recorded under the old rules."""
+    """The state that was last recorded under the old rules."""
 
     desired: Json
     observed: Json
@@ -114,7 +114,7 @@ def _taken_over(item: ResolvedResource, state: ResourceState, base: _Base, old: 
 
 
 def _suppressed(base: _Base, newly_visible: Sequence[Finding], old: RuleTree, new: RuleTree) -> list[Suppressed]:
-    """Tell what nobody moved and the new rules see otherwise: for the first time, or by another default."""
+    """Return the unchanged values that the new rules judge differently: as newly visible, or by a changed default."""
     seen = {
         each.path: Suppressed(SuppressionReason.NEWLY_VISIBLE, paths.format_path(each.path), _NEWLY_VISIBLE)
         for each in newly_visible
@@ -136,7 +136,7 @@ def without_newly_visible(
 ) -> Sequence[Finding]:
     """Return the findings without those that only the new rules see, in a resource that is only observed.
 
-    They stay suppressed while both sides are what they were at the last check, since the rules took over.
+    They stay suppressed while both sides are as at the last check, since the rules took over.
     """
     state = item.state
     newly_visible = {path for path, each in told(item).items() if each.because is SuppressionReason.NEWLY_VISIBLE}
@@ -158,7 +158,7 @@ def without_newly_visible(
 
 
 def _absorbed(base: _Base, newly_visible: list[Finding]) -> tuple[Json, Json]:
-    """Take what is newly visible into a baseline that something else has moved away from."""
+    """Add newly visible differences to a baseline that has changed otherwise."""
     assert base.baseline is not None
     applied, observed = apply_patch.copied(base.baseline.applied), apply_patch.copied(base.baseline.observed)
     for each in newly_visible:

@@ -20,7 +20,7 @@ from holdfast.model.record import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SecretPlace:
-    """What is secret at and below one place; everything, or what stands at some keys or in the elements of a list."""
+    """The secrets at and below one place: everything, or those at some keys or in the elements of a list."""
 
     everything: bool = False
     keys: Mapping[str, SecretPlace] = field(default_factory=dict)  # without regard to case
@@ -50,7 +50,7 @@ def of(declared: Json) -> SecretPlace | None:
 
 
 def _merged(values: Sequence[Json]) -> SecretPlace | None:
-    """Return what is secret in any of some values that stand at the same place of several elements."""
+    """Return the places that are secret in any of some values at the same place of several elements."""
     if any(isinstance(value, Secret) for value in values):
         return SECRET
     by_key: dict[str, list[Json]] = {}
@@ -79,7 +79,7 @@ def _named(elements: SecretPlace, declared: list[Json], key: str) -> dict[str, S
 
 
 def _without_shown(place: SecretPlace, declared: Json) -> SecretPlace | None:
-    """Return a place without what one element declares in clear."""
+    """Return a place without the parts that one element declares in clear."""
     if place.everything:
         return place if declared is ABSENT else _merged([declared])
     if isinstance(declared, list) and place.elements is not None:
@@ -117,14 +117,14 @@ def _pattern(path: Path, declared: Json, place: SecretPlace | None) -> str:
 
 
 def _selector(element: Json, place: SecretPlace | None) -> Selector | None:
-    """Name an element, where another shows in clear what is secret in this one; else a field is secret in all."""
+    """Return the selector of an element if another one shows the field in clear; else the field is secret in all."""
     if place is None or not place.key or all(below == place.elements for below in place.named.values()):
         return None
     return Selector(((place.key, element[place.key]),))
 
 
 def values_at(document: Json, pattern: str) -> list[Json]:
-    """Return what stands at all places of a document that a pattern matches."""
+    """Return the values of a document at all places that a pattern matches."""
     found = [document]
     for step in paths.parse_pattern(pattern).segments:
         below: list[Json] = []

@@ -1,7 +1,7 @@
-"""One write through its connection's gate, with retries, and the limit on polling what it began.
+"""One write through its connection's gate, with retries, and the limit on polling its operation.
 
 Right before every send, first or repeated, its owner is asked whether it may still be made: the claim may be lost, or a
-person may have said stop, while the write waited for its turn.
+person may have stopped the run, while the write waited for its turn.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class PollLimit:
     _began: float | None = None
 
     async def wait(self, seconds: float) -> None:
-        """Wait before asking again; raise StillUnderWay if that would take too long, or somebody says stop."""
+        """Wait before the next request. Raise StillInProgress if that takes too long, or if the run is stopped."""
         now = self.clock.monotonic()
         self._began = now if self._began is None else self._began
         if now - self._began >= self.seconds:
@@ -72,11 +72,11 @@ class PollLimit:
 
 @dataclass(slots=True)
 class Leave:
-    """The say over the sends of one write.
+    """The permission for the sends of one write.
 
-    `held` is told whether an earlier attempt went out, and returns why it may not be sent now. `begin` records the
-    write, once, and makes sure of the claim with it; `ensure` makes sure of the claim. Each may raise what ends the
-    write.
+    `held` gets whether an earlier attempt went out, and returns the reason why it may not be sent now. `begin` records
+    the write, once, and makes sure of the claim with it; `ensure` makes sure of the claim. Each may raise an exception
+    that ends the write.
     """
 
     held: Callable[[bool], Awaitable[str | None]]
@@ -117,9 +117,9 @@ class Sender:
         has_turn: bool = False,
         is_repeatable: bool = True,
     ) -> WriteResult:
-        """Send through the gate; retry what may pass, slow the connection when told to.
+        """Send through the gate. Retry transient failures, and slow the connection down if the service asks for it.
 
-        What is not repeatable is sent once more only where the answer says that nothing was done.
+        A call that is not repeatable is sent again only if the answer proves that nothing was done.
         """
         gate = self.world.gate(item.declaration.address.connection)
         attempt = 0

@@ -115,7 +115,7 @@ def inputs_from_json(body: Mapping[str, Any]) -> DecisionInputs:
 
 
 def reading_as_json(reading: ReadResult, observed: Digest | None) -> dict[str, Json]:
-    """Return a reading as a document; what was found is kept by its digest."""
+    """Return a reading as a document. A found document is kept by its digest."""
     match reading:
         case Found():
             return {"result": "found", "observed": observed}
@@ -126,7 +126,7 @@ def reading_as_json(reading: ReadResult, observed: Digest | None) -> dict[str, J
 
 
 def outcome_as_json(verdict: Verdict, decision: Decision) -> dict[str, Json]:
-    """Return what was concluded as a document; replaying must give these bytes."""
+    """Return the verdict and the decision as a document. A replay must give the same bytes."""
     return {
         "status": verdict.status.value,
         "reason": verdict.reason,
@@ -144,7 +144,7 @@ def reason_as_json(reason: Reason) -> dict[str, Json]:
 
 
 async def replay(store: BlobStore, record: DecisionRecord) -> tuple[Json, Json]:
-    """Recompute a decision from its stored inputs; return what was stored and what came out."""
+    """Recompute a decision from its stored inputs. Return the stored and the recomputed one."""
     inputs = await store.document(record.inputs)
     wanted = [inputs[name] for name in ("desired", "applied", "baseline", "rules") if inputs.get(name)]
     reading_body = inputs["reading"]
@@ -227,9 +227,9 @@ def finding_paths(findings: tuple[Finding, ...]) -> list[str]:
 
 
 def known_document(known: tuple[KnownDifference, ...], unresolved: tuple[str, ...], pinned: Sequence[str] = ()) -> Json:
-    """Return the known differences for people and for `explain`, and what the last write did not revert.
+    """Return the known differences for people and for `explain`, and the paths that the last write did not revert.
 
-    `pinned` are the paths among these whose baseline value was sent in vain.
+    `pinned` are the paths among these whose baseline value was sent without effect.
     """
     return {
         "unresolved": list(unresolved),

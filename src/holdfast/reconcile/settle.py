@@ -1,7 +1,7 @@
 """The last phases of a write: read until the state is settled, learn the baseline from it, and record the end.
 
-Whatever a write comes to is recorded in one transaction: what is there now, what did not take, the revision, the
-correction and the end of the operation. The claim is given back with it.
+The result of a write is recorded in one transaction: the live state, the paths without effect, the revision, the
+correction and the end of the operation. The claim is released with it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ async def settle(writer: ResourceWriter, run: Run) -> ActionResult:
         reading = await writer.checker.read(item, None)
         absent = absent + 1 if isinstance(reading, NotFound) else 0
         if absent >= LAGGING_READS:  # longer than any read lags behind a write
-            return await give_up(writer, run, "it was written, and is gone again")
+            return await give_up(writer, run, "it was written, and is missing again")
         if isinstance(reading, Found):
             learnt = settled_read.learn(run.checked, run.operation, await writer.correction(run), reading)
             if not learnt.stuck or lagging >= LAGGING_LOOKS:
@@ -65,13 +65,13 @@ async def settle(writer: ResourceWriter, run: Run) -> ActionResult:
 
 
 async def capture(writer: ResourceWriter, run: Run, reading: Found) -> ActionResult:
-    """Learn the baseline from what was just read, where nothing is written."""
+    """Learn the baseline from the latest reading, where nothing is written."""
     learnt = settled_read.learn(run.checked, run.operation, await writer.correction(run), reading)
     return await _record_learnt(writer, run, learnt)
 
 
 async def _record_learnt(writer: ResourceWriter, run: Run, learnt: Learnt) -> ActionResult:
-    """Make what was learnt the baseline, and record the end of the write, all in one transaction."""
+    """Store the learnt baseline, and record the end of the write, all in one transaction."""
     checked, item, operation, now = run.checked, run.item, run.operation, writer.clock.now()
     adopting = operation.action == Action.ADOPT.value
     capture_, stuck, observed = learnt.capture, learnt.stuck, learnt.observed
@@ -140,7 +140,7 @@ async def _record_learnt(writer: ResourceWriter, run: Run, learnt: Learnt) -> Ac
 
 
 async def _record_unread(writer: ResourceWriter, run: Run, reading: ReadFailure) -> ActionResult:
-    """End the write of something that nobody can read: it was sent, and what became of it stays unknown."""
+    """End the write of a resource that cannot be read: it was sent, and its outcome stays unknown."""
     checked, item, now = run.checked, run.item, writer.clock.now()
     transaction = Transaction(findings_at=now, writes=WriteChanges(fences=run.fences))
     state = item.state or checked.state
@@ -178,7 +178,7 @@ async def _record_unread(writer: ResourceWriter, run: Run, reading: ReadFailure)
 def _add_end(
     writer: ResourceWriter, run: Run, transaction: Transaction, kind: str, after: ResourceState, more: dict[str, Json]
 ) -> None:
-    """Add the new revision, the end of the operation, and its event: what was written, and what became of it."""
+    """Add the new revision, the end of the operation, and its event with the written content and the result."""
     item, operation = run.item, run.operation
     assert after.applied.document is not None
     stamp = str(hash_schemes.StampedHash(hash_schemes.ORDERED.id, after.applied.document))  # the same bytes
@@ -201,7 +201,7 @@ async def _settle_deleted(writer: ResourceWriter, run: Run) -> ActionResult:
         if isinstance(reading, NotFound):
             break
         if isinstance(reading, Found) and _is_another(checked, reading):
-            return await give_up(writer, run, "it was deleted, and somebody has made another")
+            return await give_up(writer, run, "it was deleted, and another one was created")
         await writer.clock.sleep(writer.patience.delay(min(attempt, 8), None, writer.random01))
     else:
         return ActionResult(checked, ActionOutcome.UNSETTLED, "deleted, but it is still there")
@@ -218,7 +218,7 @@ async def _settle_deleted(writer: ResourceWriter, run: Run) -> ActionResult:
 
 
 def _is_another(checked: CheckResult, reading: Found) -> bool:
-    """Return True if what is there after a deletion cannot be what was deleted, which a read that lags shows."""
+    """Return True if the resource after a deletion cannot be the deleted one, which a lagging read would show."""
     if checked.tree is None or checked.observed is ABSENT:
         return False
     return bool(diff.differences(checked.observed, reading.document, checked.tree))
@@ -254,7 +254,7 @@ async def refuse(writer: ResourceWriter, run: Run, refused: WriteFailure) -> Act
 
 
 async def give_up(writer: ResourceWriter, run: Run, why: str) -> ActionResult:
-    """End a write that leads nowhere; the next check says what is to be done now."""
+    """End a write that cannot succeed. The next check decides again."""
     transaction = Transaction(writes=WriteChanges(finished=[run.operation.id], fences=run.fences))
     transaction.events.append(writer.event("write.given_up", run, {"operation": run.operation.id, "why": why}))
     await _end_correction(writer, run, transaction, CorrectionOutcome.FAILED)
@@ -289,7 +289,7 @@ async def _assess(writer: ResourceWriter, run: Run, transaction: Transaction, wr
 
 
 def _inputs_now(checked: CheckResult) -> DecisionInputs:
-    """Return the situation of a check as the write has left it: what is there is ours, and as it was last declared."""
+    """Return the inputs of a decision after the write: the resource is ours, and as it was last declared."""
     before = checked.inputs or DecisionInputs()
     known, handling = before.record, before.handling
     record = WriteRecord(applied=True, terminal=known.terminal, unsure=known.unsure, uncompared=known.uncompared)

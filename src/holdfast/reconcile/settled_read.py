@@ -1,13 +1,13 @@
-"""What the settled read after a write teaches. Pure.
+"""The known differences from the settled read after a write. Pure.
 
-What the service made of our write is a known difference from then on. What the write was to change and has not changed
-is not: it did not take, and is told, however the read looks afterwards.
+A change that the service made to our write is a known difference from then on. A change of ours that had no effect is
+not: it is reported as ineffective, whatever the read shows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from holdfast.compare import apply_patch, diff, known_differences, paths
 from holdfast.compare.known_differences import Capture
@@ -17,6 +17,7 @@ from holdfast.model.decision import Action
 from holdfast.model.finding import ChangedBy, Finding, Op
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found
+from holdfast.model.record import dataclass
 from holdfast.model.verdict import SuppressionReason
 from holdfast.policy.decide import ReconcileMode
 from holdfast.reconcile import serialize
@@ -30,7 +31,7 @@ _TOLD_AGAIN = (SuppressionReason.BASELINED, SuppressionReason.LATE)  # at the ne
 
 @dataclass(frozen=True, slots=True)
 class Learnt:
-    """What a settled read brought."""
+    """The results of a settled read."""
 
     reading: Found
     tree: RuleTree
@@ -43,7 +44,7 @@ class Learnt:
 
     @property
     def account(self) -> str:
-        """Say in a sentence what came of the write."""
+        """Return the result of the write in one sentence."""
         if self.stuck:
             return f"written, but {', '.join(self.stuck)} did not take"
         said = f"written; {len(self.still)} left as policy says" if self.still else "as declared"
@@ -51,7 +52,7 @@ class Learnt:
 
 
 def learn(checked: CheckResult, operation: WriteOperation, begun: CorrectionRecord | None, reading: Found) -> Learnt:
-    """Say what became of a write."""
+    """Return the results of a write from its settled read."""
     item = checked.prepared
     tree, _ = item.rules_for(reading.document)
     observed = reading.document
@@ -86,9 +87,9 @@ def learn(checked: CheckResult, operation: WriteOperation, begun: CorrectionReco
 
 
 def _before(checked: CheckResult, operation: WriteOperation) -> tuple[Finding, ...]:
-    """Return what differed before the write, also what somebody answers for: none of it is the service's doing.
+    """Return the findings before the write, including waived ones, because the service did not cause them.
 
-    Where what was known counts no more there is nothing to compare with, and everything is learnt anew.
+    If the baseline is invalid there is nothing to compare with, and everything is learnt again.
     """
     invalid = checked.evaluation.known.invalid
     known = [each for each in operation.drift if each.changed_by is not ChangedBy.UNKNOWN or not invalid]
@@ -138,7 +139,7 @@ def _is_same_place(finding: Finding, desired: Json) -> bool:
 
 
 def _written(operation: WriteOperation, begun: CorrectionRecord | None) -> tuple[str, ...] | None:
-    """Return the paths that a write was to put right, None for all: what policy left alone has not failed."""
+    """Return the paths that a write was to revert, None for all. Paths that policy left alone have not failed."""
     if begun is None or operation.action != Action.UPDATE.value:
         return None
     return tuple(each.path for each in begun.paths)
@@ -150,7 +151,7 @@ def _replaced(operation: WriteOperation) -> tuple[str, ...]:
 
 
 def is_part(path: str, whole: str) -> bool:
-    """Tell whether a path is another one, or leads into what stands there."""
+    """Return True if a path is another one or lies below it."""
     return path == whole or path.startswith((f"{whole}/", f"{whole}["))
 
 
@@ -161,7 +162,7 @@ def pinned_in_vain(checked: CheckResult, stuck: Sequence[str]) -> list[str]:
 
 
 def shadow(checked: CheckResult, observed: Json, tree: RuleTree) -> dict[str, Json]:
-    """Return, for a resource in shadow mode, whether the write was needed by our comparison, and what it changed."""
+    """Return, for a resource in shadow mode, whether our comparison called the write needed, and its changes."""
     if checked.prepared.settings.reconcile_mode is not ReconcileMode.SHADOW or checked.observed is ABSENT:
         return {}
     moved = diff.differences(checked.observed, observed, tree)

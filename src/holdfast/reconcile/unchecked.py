@@ -17,7 +17,7 @@ from holdfast.store.transaction import PartialUpdates, Transaction
 
 
 async def unresolved(store: StateStore, reasons: Mapping[Address, str], now: float) -> None:
-    """Record that resources could not be checked, and why; of what was never checked nothing is recorded."""
+    """Record that resources could not be checked, with the reasons. A resource without any check is left out."""
 
     def withdraw(state: ResourceState) -> WithdrawnVerdict:
         verdict = verdict_rules.unknown(f"not checked: {reasons[state.address]}")
@@ -30,7 +30,7 @@ async def unresolved(store: StateStore, reasons: Mapping[Address, str], now: flo
 
 
 async def no_longer_declared(store: StateStore, addresses: Sequence[Address], now: float) -> None:
-    """Record that resources are declared nowhere any more: nobody checks them, so their status is unknown."""
+    """Record that resources are no longer declared. They are not checked, so their status is unknown."""
 
     def withdraw(state: ResourceState) -> WithdrawnVerdict:
         was = f" (it was in {state.declared.source})" if state.declared.source else ""

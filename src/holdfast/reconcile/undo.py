@@ -1,8 +1,8 @@
-"""Take back a correction of ours, as carefully as it was made: an intent of the one write path.
+"""Undo of a correction, as careful as the correction itself: an intent of the one write path.
 
-The same guard as for any write: if live state is not what we wrote any more, another writer changed it since, and
-nothing is undone. Afterwards live state differs from the declaration on purpose, so the paths are left to a person.
-Otherwise the next check would correct them again.
+The same guard as for any write: if live state differs from our write, another writer changed it since, and nothing is
+undone. Afterwards live state differs from the declaration on purpose, so the paths are quarantined. Otherwise the next
+check would correct them again.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ _UPDATED = Action.UPDATE.value
 _MADE = frozenset({Action.CREATE.value, Action.RECREATE.value})
 _UNWRITTEN = frozenset(
     {WriteError.MOVED, WriteError.DENIED, WriteError.TERMINAL}
-)  # after other refusals nobody knows: the answer may be lost
+)  # after other refusals the outcome is unknown, because the answer may be lost
 
 
 class CannotUndo(InputError):  # noqa: N818 - what a person asked for cannot be done
-    """A correction that cannot be taken back, with the reason and what to do instead."""
+    """A correction that cannot be undone, with the reason and a remedy."""
 
 
 class Postponed(CannotUndo):
@@ -54,7 +54,7 @@ class Postponed(CannotUndo):
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """What came of an undo."""
+    """The result of an undo."""
 
     correction: CorrectionRecord  # the new one
     message: str
@@ -67,7 +67,7 @@ class CorrectionUndo:
     writer: ResourceWriter
 
     async def undo(self, correction: CorrectionRecord, item: ResolvedResource, who: str, why: str) -> Undone:
-        """Revert to what was there before; raise CannotUndo, having written nothing, if that is not possible.
+        """Revert to the state before the correction. Raise CannotUndo, having written nothing, if that is not possible.
 
         An undo of the same correction that was begun before is finished.
         """
@@ -107,7 +107,7 @@ class UndoIntent:
 
     @property
     def takes_over(self) -> bool:
-        """Nobody released the claims of dead workers before."""
+        """True, because an undo is the first to release the claims of dead workers."""
         return True
 
     def not_begun(self, message: str) -> Never:
@@ -227,10 +227,10 @@ class UndoIntent:
         return Run(claim, checked, operation, checked.reading, taken)
 
     async def _begin(self, writer: ResourceWriter, run: Run) -> None:
-        """Record what is about to be taken back, and leave its paths to a person from now on.
+        """Record the undo, and quarantine its paths from now on.
 
-        The quarantine comes first: whatever happens after this, nobody corrects what a person wanted undone. It ends
-        when the declaration is edited there, which is a person's decision as well.
+        The quarantine comes first: whatever happens afterwards, no correction reverts a change that a person wanted
+        undone. It ends when the declaration is edited there, which is a person's decision as well.
         """
         correction, taken, item = self.correction, run.begun, run.item
         assert taken is not None
@@ -301,7 +301,7 @@ def _require_undoable(correction: CorrectionRecord) -> None:
 
 
 def _require_unmoved(correction: CorrectionRecord, checked: CheckResult) -> None:
-    """Refuse if the world is not as the correction left it: undoing would overwrite somebody else's change."""
+    """Raise CannotUndo if live state changed since the correction, because an undo would overwrite the change."""
     if not isinstance(checked.reading, Found):
         raise CannotUndo(f"{correction.address} could not be found now; nothing was undone")
     if correction.action in _MADE:
@@ -315,7 +315,7 @@ def _require_unmoved(correction: CorrectionRecord, checked: CheckResult) -> None
 
 
 def _require_unmoved_since_made(correction: CorrectionRecord, checked: CheckResult) -> None:
-    """Refuse to remove what somebody has changed since: their change would go with it."""
+    """Raise CannotUndo if the resource has changed since it was made, because its removal would lose the change."""
     for finding in checked.verdict.findings:
         path = paths.format_path(finding.path)
         if finding.changed_by is not ChangedBy.DECLARED and path not in checked.unresolved:
@@ -323,7 +323,7 @@ def _require_unmoved_since_made(correction: CorrectionRecord, checked: CheckResu
 
 
 def _is_back(correction: CorrectionRecord, checked: CheckResult) -> bool:
-    """Return True if the live state is what an undo brings about."""
+    """Return True if the live state is already that of the undo."""
     if correction.action in _MADE:
         return isinstance(checked.reading, NotFound)
     return isinstance(checked.reading, Found) and not _not_back(correction, checked.observed)
@@ -338,14 +338,14 @@ def _change(correction: CorrectionRecord, item: ResolvedResource, observed: Json
 
 
 def _holds_secret(value: Json) -> bool:
-    """Tell whether a value is or holds a fingerprint, which cannot be reverted."""
+    """Return True if a value is or holds a fingerprint, which cannot be reverted."""
     if isinstance(value, dict):
         return any(is_fingerprint(key) or _holds_secret(item) for key, item in value.items())
     return any(map(_holds_secret, value)) if isinstance(value, list) else is_fingerprint(value)
 
 
 def _declared(desired: Json, path: str) -> Json:
-    """Return what is declared at a path, as a quarantine keeps it: None for nothing."""
+    """Return the declared value of a path as a quarantine keeps it: None for an undeclared one."""
     value = paths.resolve(desired, paths.parse_path(path))
     return None if value is ABSENT else value
 

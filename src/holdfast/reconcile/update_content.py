@@ -1,7 +1,7 @@
-"""What an update sends, and what it must leave as it is. Pure.
+"""The content of an update, and the paths that it must not change. Pure.
 
-A provider that writes whole documents would revert more than was decided: what policy only reports, what a person took
-over, what is not compared. These paths go with the change, so that it can send them as they are.
+A provider that writes whole documents would revert more than was decided: paths that policy only reports, paths that a
+person quarantined, paths that are not compared. These go with the change, so that it can send their live values.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _EDITED = (ChangedBy.DECLARED, ChangedBy.BOTH)
 
 
 def change_of(checked: CheckResult, begun: CorrectionRecord | None, reading: ReadResult | Unchanged) -> Change:
-    """Return what an update sends: the paths that it was decided on, also where another process began it."""
+    """Return the change that an update sends: the decided paths, even if another process began it."""
     caused = {each.path for each in begun.paths} if begun is not None else set(checked.decision.reasons[0].paths)
     observed = reading.document if isinstance(reading, Found) else None
     exact = tuple(sorted(caused))
@@ -54,9 +54,9 @@ def _pinned(checked: CheckResult) -> Json:
 
 
 def _written_paths(checked: CheckResult, caused: Collection[str]) -> tuple[str, ...]:
-    """Return what an update may touch: the paths that caused it.
+    """Return the paths that an update may change: those that caused it.
 
-    A list is written as a whole, unless something in it is to be left alone; then only the elements that keys name.
+    A list is written as a whole, unless a part of it must not change. Then only the elements with keys are written.
     """
     left_alone = {decide.list_of(f.path) for f in checked.verdict.findings if paths.format_path(f.path) not in caused}
     written: dict[str, None] = {}
@@ -79,7 +79,7 @@ def _left(checked: CheckResult) -> tuple[str, ...]:
 def left_alone(
     verdict: Verdict, caused: Collection[str], unresolved: Collection[str], documents: Collection[Json], rules: RuleTree
 ) -> tuple[str, ...]:
-    """Return the paths that a write must not touch: what drifted and was not decided on, and what is not compared.
+    """Return the paths that a write must not touch: drift that was not decided on, and paths that are not compared.
 
     A path that an earlier write could not revert is not among them, because to send it would be to declare it.
     """

@@ -1,8 +1,8 @@
-"""Rehearsing an upgrade: what the rules of this release, or other profiles, would make of everything in the store.
+"""The check of an upgrade: the effect of this release's rules, or of other profiles, on all resources of the store.
 
-Nothing is read from the world and nothing is written. Each resource is judged twice by what was last seen of it: by the
-rules it was judged by, and by those of now as they would take over. The answer must be the same; where it is not, what
-and why is said. Declarations that were edited since are left out of it: an edit is not an upgrade.
+Nothing is read from providers and nothing is written. Each resource is evaluated twice by its last observation: by the
+rules of its last evaluation, and by the present ones after a migration. The verdicts must be equal, and each
+difference is reported with its reason. Edited declarations are left out, because an edit is not an upgrade.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ BATCH = 500
 
 @dataclass(frozen=True, slots=True)
 class UpgradeEffect:
-    """What an upgrade would make of one resource, or of one child of a template."""
+    """The effect of an upgrade on one resource, or on one child of a template."""
 
     subject: str
     before: str
@@ -44,7 +44,7 @@ class UpgradeEffect:
 
     @property
     def is_changed(self) -> bool:
-        """Whether the verdict would be another one."""
+        """True if the verdict would change."""
         return self.before != self.after
 
 
@@ -103,7 +103,7 @@ def _rehearsed(item: ResolvedResource, documents: Mapping[Digest, Json]) -> Upgr
 
 
 def _verdict(item: ResolvedResource, documents: Mapping[Digest, Json], rules: Json) -> Verdict:
-    """Judge what was last seen by some rules."""
+    """Return the verdict about the last observation by some rules."""
     state = item.state
     assert state is not None
     assert state.observed.document is not None
@@ -124,7 +124,7 @@ def _verdict(item: ResolvedResource, documents: Mapping[Digest, Json], rules: Js
 
 
 def _counted(item: ResolvedResource, verdict: Verdict, documents: Mapping[Digest, Json]) -> Verdict:
-    """Return a verdict without what only the new rules see."""
+    """Return a verdict without the findings that only the new rules see."""
     live = rule_migration.without_newly_visible(item, verdict.findings, documents)
     return verdict if len(live) == len(verdict.findings) else verdict_rules.conclude(live)
 
@@ -154,7 +154,7 @@ def _why(before: Verdict, after: Verdict) -> str:
 async def children(
     repository: RolloutRepository, declared: Sequence[Template], around: Mapping[Address, Declaration]
 ) -> list[UpgradeEffect]:
-    """Rehearse the children of templates that were settled before, with what these said then."""
+    """Check the children of templates that were settled before, with the templates of that time."""
     as_recorded = []
     for template in declared:
         record = await repository.recorded(template)
@@ -191,6 +191,6 @@ def _standing(findings: Sequence[TemplateFinding]) -> str:
 
 
 def _acting(standing: str) -> str:
-    """Return a standing without what is only told."""
+    """Return a standing without the parts that are only reported."""
     parts = [part for part in standing.split(", ") if part not in _TOLD]
     return ", ".join(parts) or "in_sync"

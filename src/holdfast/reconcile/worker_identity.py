@@ -1,9 +1,9 @@
-"""Names of workers, and who of them is known to be dead.
+"""Names of workers, and the detection of dead ones.
 
-A claim keeps others away from a resource until it runs out, which is minutes. That is right for a worker that may only
-be slow, and needless for a process of this machine that was killed. So a name says enough to tell: the process, when
-it began, and in which realm, a boot of a machine and a space of process numbers, such a number means anything. Of
-whom cannot be told for sure (another machine, another container, no /proc) the claims are left to run out.
+A claim keeps others away from a resource until it expires, which takes minutes. That is right for a worker that may
+only be slow, and needless for a killed process of this machine. So a name has the process, the time of its start, and
+the realm in which the process number is unique: the boot of a machine and a PID namespace. The claims of a worker
+whose death cannot be proved (another machine, another container, no /proc) are left to expire.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ def name(part: str = "") -> str:
 
 
 def is_dead(worker: str) -> bool:
-    """Tell whether a worker is known to be gone for good."""
+    """Return True if a worker is known to be dead."""
     found = _NAME.match(worker)
     return found is not None and found["realm"] == _realm() and _began(int(found["process"])) != found["began"]
 
 
 async def bury(store: ClaimStore) -> int:
-    """Give back what dead workers had claimed; return how many claims that were."""
+    """Release the claims of dead workers. Return the number of claims."""
     claims = await store.claims()
     dead = {owner for owner in {claim.owner for claim in claims} if is_dead(owner)}
     left = [claim for claim in claims if claim.owner in dead]
@@ -48,7 +48,7 @@ async def bury(store: ClaimStore) -> int:
 
 @cache
 def _realm() -> str:
-    """Return what a number of a process is unique in, "" if that cannot be told."""
+    """Return the realm in which a process number is unique, or an empty string if it is unknown."""
     try:
         boot = (_PROC / "sys/kernel/random/boot_id").read_text().strip()
         space = (_PROC / "self/ns/pid").readlink()

@@ -1,9 +1,9 @@
 """One write from end to end: claim, recheck, intend, send, poll, settle, record.
 
 `ResourceWriter.execute` is the only way that anything live is changed: apply, adopt, delete, resume, rollout and undo
-are intents of it. An intent says what each phase does (`write_decision`, `write_resume`, `undo`). The writer owns the
+are intents of it. An intent has the work of each phase (`write_decision`, `write_resume`, `undo`). The writer owns the
 claim, the sends, and the polling. Every phase is recorded before the next begins, so a crash at any point leaves an
-Operation that says how far the write came. Nothing that is not idempotent is repeated without a read.
+Operation with the progress of the write. A call that is not idempotent is never repeated without a read.
 
 The turn at the connection's limits comes first, so that a write that waits holds no claim and has recorded nothing.
 """
@@ -72,7 +72,7 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 class Intent(Protocol[R_co]):
-    """What is to be written, and what each phase of it does."""
+    """The intended write, and the work of each of its phases."""
 
     @property
     def address(self) -> Address:
@@ -84,7 +84,7 @@ class Intent(Protocol[R_co]):
 
     @property
     def takes_over(self) -> bool:
-        """Whether claims of dead workers are released first, if the resource is claimed."""
+        """True if the claims of dead workers are released first, in case the resource is claimed."""
 
     async def perform(self, writer: ResourceWriter, claim: Claim, slot: AsyncExitStack) -> R_co:
         """Go through the phases under a claim."""
@@ -126,7 +126,7 @@ class ResourceWriter:
     # -- claim
 
     async def execute(self, intent: Intent[R_co]) -> R_co:
-        """Write what an intent says, or return why not."""
+        """Write the change of an intent, or return the reason why it was not written."""
         async with AsyncExitStack() as slot:
             if intent.turn is not None:
                 await slot.enter_async_context(self.slots)
@@ -135,7 +135,7 @@ class ResourceWriter:
             if claim is None and intent.takes_over and await worker_identity.bury(self.store):
                 claim = await self.keeper.claim(intent.address)
             if claim is None:
-                return intent.not_begun("another worker is at it")
+                return intent.not_begun("another worker is writing this resource")
             try:
                 with self.keeper.keeping(claim):
                     return await intent.perform(self, claim, slot)

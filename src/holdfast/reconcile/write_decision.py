@@ -106,7 +106,7 @@ def _operation(writer: ResourceWriter, checked: CheckResult) -> WriteOperation:
 
 
 def _changed_since(checked: CheckResult, again: ReadResult | Unchanged) -> str | None:
-    """Return how live state differs from what a decision was made on; None if it does not, where that counts."""
+    """Return how live state has changed since the decision, or None. Uncompared resources never have."""
     if checked.inputs is not None and checked.inputs.record.uncompared:
         return None  # it is written whatever it holds
     match again:
@@ -136,7 +136,7 @@ async def _abort(writer: ResourceWriter, run: Run, reason: str, again: ReadResul
 
 
 async def _intend(writer: ResourceWriter, run: Run) -> None:
-    """Record that a write begins, what it will change, and what it takes from the budgets; all or nothing."""
+    """Record the begin of a write, its changes, and its charges to the budgets; all or nothing."""
     checked, operation = run.checked, run.operation
     reason = checked.decision.reasons[0]
     because: dict[str, Json] = {"reason": reason.code, "message": reason.message, "paths": list(reason.paths)}
@@ -186,7 +186,7 @@ async def send(writer: ResourceWriter, run: Run, *, is_new: bool = False) -> Act
 
 
 async def _hold(writer: ResourceWriter, run: Run, held: HeldBack) -> ActionResult:
-    """Record that a limit stopped a write; what was begun stays open, and is finished when it may be."""
+    """Record that a limit stopped a write. A begun write stays open, and is finished when the limit allows it."""
     data: dict[str, Json] = {"operation": run.operation.id, "action": run.operation.action, "why": held.why}
     event = writer.event("write.held", run, {**data, "was_sent": held.was_sent})
     await writer.store.commit(Transaction(events=[event]))
@@ -223,7 +223,7 @@ async def finish(writer: ResourceWriter, run: Run, writing: WriteResult) -> Acti
 
 
 async def _look_for_created(writer: ResourceWriter, run: Run, refused: WriteFailure) -> ActionResult:
-    """Look for what a create may have made although no answer says so, before anything is sent again."""
+    """Search for the resource of a create without an answer, before anything is sent again."""
     item = run.item.without_id()
     seen: ReadResult | lost_creates.Unsure = NotFound()
     for attempt in range(1, lost_creates.LOOKS + 1):
@@ -247,7 +247,7 @@ async def _look_for_created(writer: ResourceWriter, run: Run, refused: WriteFail
 
 
 async def take_found(writer: ResourceWriter, run: Run, reading: Found) -> ActionResult:
-    """Go on with what was found where a create was begun: it is ours if it is what was asked for."""
+    """Continue with a resource that was found where a create was begun. It is ours if it is as requested."""
     tree, _ = run.item.rules_for(reading.document)
     if diff.findings(run.item.desired, reading.document, tree):
         # Perhaps ours, perhaps created by another writer under the same name: not to be learnt from.
@@ -260,7 +260,7 @@ async def take_found(writer: ResourceWriter, run: Run, reading: Found) -> Action
 
 
 async def leave_unsure(writer: ResourceWriter, run: Run, seen: lost_creates.Unsure) -> ActionResult:
-    """Record that nobody knows whether a create was made; it stays open until a person decides."""
+    """Record that the outcome of a create is unknown. The operation stays open until a person decides."""
     run.operation = replace(run.operation, step=OperationStep.UNSURE, token=seen.as_token())
     message = lost_create_reasons.message(run.operation.address, run.operation.token)
     await writer.store.commit(writer.step(run, "write.unsure", {"message": message}))

@@ -1,4 +1,4 @@
-"""Finish a write that an earlier process began, from what is recorded of it and what is live now."""
+"""Finish a write that an earlier process began, from its record and the live state."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class ResumeIntent:
                 return await settle.settle(writer, run)
 
     async def _intended(self, writer: ResourceWriter, run: Run) -> ActionResult:
-        """Nobody knows whether it was sent: live state tells, or the same key makes sending it again harmless."""
+        """Resume a write that was perhaps sent: live state tells, or the same key makes a repetition harmless."""
         checked, operation, reading = run.checked, run.operation, run.reading
         if isinstance(reading, ReadFailure) and reading.trouble is not ReadError.WITHHELD:
             return ActionResult(checked, ActionOutcome.FAILED, "it could not be read; the write that was begun waits")
@@ -116,7 +116,7 @@ def _is_deletion(operation: WriteOperation) -> bool:
 
 
 async def is_unmoved(writer: ResourceWriter, run: Run) -> bool:
-    """Return True if live state is what a write was decided on."""
+    """Return True if live state is that of the decision to write."""
     checked, operation = run.checked, run.operation
     if checked.observed is ABSENT or operation.pre_image is None:
         return operation.action != Action.UPDATE.value
@@ -126,7 +126,7 @@ async def is_unmoved(writer: ResourceWriter, run: Run) -> bool:
 
 
 async def _is_written(writer: ResourceWriter, run: Run) -> bool:
-    """Return True if what an update was to revert is right: then it was sent, and only the record is missing."""
+    """Return True if all paths of an update have their values: then it was sent, and only the record is missing."""
     begun = await writer.correction(run)
     if run.operation.action != Action.UPDATE.value or begun is None or not isinstance(run.reading, Found):
         return False

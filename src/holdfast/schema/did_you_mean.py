@@ -1,6 +1,6 @@
-"""Did you mean: the one place that guesses what a mistyped word was meant to be.
+"""Did you mean: the one place that suggests a correction of a mistyped word.
 
-Guesses are only ever shown, never acted on. Cheap enough to ask of twenty thousand names.
+Suggestions are only ever shown, never acted on. Cheap enough for twenty thousand names.
 """
 
 from __future__ import annotations

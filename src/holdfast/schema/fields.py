@@ -1,4 +1,4 @@
-"""The types of configuration: each reads one value, notes what is wrong with it, and describes itself as JSON Schema.
+"""The types of configuration: each reads one value, collects its mistakes, and describes itself as JSON Schema.
 
     BUDGET = record(Budget, {"max": required(AMOUNT, "write a number such as 10"), "kinds": one_or_many(STRING)})
     budget = read(BUDGET, document)          # a Budget, or InputError with every mistake
@@ -43,7 +43,7 @@ Read = Callable[[Json, Place], "T | Invalid"]
 
 
 class Type(Generic[T]):
-    """What one value must be: how it is read, and its JSON Schema."""
+    """The type of one value: how it is read, and its JSON Schema."""
 
     def __init__(self, read: Read[T], describe: Callable[[], Mapping[str, Json]] = dict) -> None:
         self.read = read
@@ -200,7 +200,7 @@ FRACTION: Final = parsed(fraction, type=["number", "string"])
 
 
 def name_problem(name: str) -> str:
-    """Return why a text cannot be a part of an address, or an empty text."""
+    """Return the reason why a text cannot be a part of an address, or an empty text."""
     bad = re.search(_FORBIDDEN_IN_NAME, name)
     if bad is not None:
         character = "a slash" if bad[0] == "/" else "a blank" if bad[0].isspace() else repr(bad[0])
@@ -336,7 +336,7 @@ LABELS: Final[Type[dict[str, str]]] = Type(
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a record: its type, and what to write if it is missing and required."""
+    """One field of a record: its type, and a hint if it is missing and required."""
 
     type: Type[Any]
     hint: str = ""
@@ -456,7 +456,7 @@ def either(words: Mapping[Json, T], otherwise: Type[T]) -> Type[T]:
 
 
 def lazy(load: Callable[[], Type[T]]) -> Type[T]:
-    """Return a type that is loaded when a value of it is met, so that a feature nobody configures is not imported."""
+    """Return a type that is loaded with its first value, so that an unused feature is not imported."""
     return Type(lambda value, at: load().read(value, at), lambda: load().json_schema)
 
 

@@ -22,6 +22,8 @@ _LEVEL: Final = 6
 _ZLIB: Final = b"x"  # the first byte of every zlib stream, and of no JSON text
 _SHA256: Final = "sha256:"
 _HEX_DIGITS: Final = 64
+_DIGEST_BYTES: Final = 32
+_OPAQUE: Final = b"\xff"
 
 Damaged = zlib.error  # raised by `unpack` for bytes that `pack` did not write
 
@@ -68,23 +70,27 @@ def unpack(data: bytes) -> bytes:
     return zlib.decompress(data) if data.startswith(_ZLIB) else data
 
 
-def pack_digest(text: str) -> bytes | str:
+def pack_digest(text: str) -> bytes:
     """Return a digest as its 32 bytes, followed by its prefix unless that is plain `sha256:`.
 
-    This halves `sha256:<hex>` and stamped hashes. Any other text, an opaque checksum say, is returned unchanged.
+    This halves `sha256:<hex>` and stamped hashes. Any other text, an opaque checksum say, is stored as it is with a
+    mark at its end, which no UTF-8 has. It is never 32 bytes long.
     """
     prefix, digits = text[:-_HEX_DIGITS], text[-_HEX_DIGITS:]
     try:
         raw = bytes.fromhex(digits)
     except ValueError:
-        return text
+        raw = b""
     if not prefix or raw.hex() != digits:
-        return text
+        opaque = text.encode() + _OPAQUE
+        return opaque + _OPAQUE if len(opaque) == _DIGEST_BYTES else opaque
     return raw if prefix == _SHA256 else raw + prefix.encode()
 
 
-def unpack_digest(packed: bytes | str) -> str:
+def unpack_digest(packed: bytes) -> str:
     """Return the text that `pack_digest` was given."""
-    if isinstance(packed, str):
-        return packed
-    return (packed[32:].decode() if len(packed) > 32 else _SHA256) + packed[:32].hex()
+    if len(packed) == _DIGEST_BYTES:
+        return _SHA256 + packed.hex()
+    if packed.endswith(_OPAQUE):
+        return packed.rstrip(_OPAQUE).decode()
+    return packed[_DIGEST_BYTES:].decode() + packed[:_DIGEST_BYTES].hex()

@@ -1,4 +1,4 @@
-"""Damaged rows: errors of decoding become a StoreError that says what is damaged and what to do.
+"""Damaged rows: errors of decoding become a StoreError that names the damage and the remedy.
 
 A database checks the structure of its file, not the content of its cells, so a flipped bit there raises an error in
 the decoder.

@@ -1,4 +1,4 @@
-"""The contract of the manifest index: what each manifest declared when it was last read.
+"""The contract of the manifest index: the declarations of each manifest when it was last read.
 
 The index is a cache. Every row may be deleted at any time, and a file is always believed over its row. It holds no
 value of a declared document, unless the store holds the same document in clear already, because a manifest may contain
@@ -101,13 +101,13 @@ class ManifestIndex(Protocol):
         """Return the resources of the store."""
 
     def load_set(self, key: bytes) -> ManifestSet | None:
-        """Return what is known of a set of files."""
+        """Return the stored summary of a set of files, or None."""
 
     def keep_set(self, key: bytes, found: ManifestSet, bindings: Iterable[tuple[str, bytes]], now: float) -> None:
-        """Store that files fit together, and what their references mean."""
+        """Store that files fit together, with the targets of their references."""
 
     def bindings(self, key: bytes, addresses: Sequence[str] | None) -> list[tuple[str, bytes]]:
-        """Return what the references of some entries mean, or those of all."""
+        """Return the reference targets of some entries, or those of all."""
 
 
 class IndexUpkeep(Protocol):

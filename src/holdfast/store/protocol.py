@@ -73,13 +73,16 @@ class StateStore(TransactionStore, Protocol):
     async def states(self, addresses: Sequence[Address]) -> dict[Address, ResourceState]:
         """Return the states of many resources, in as few queries as possible."""
 
+    async def states_with_ids(self, connection: str, kind: str, ids: Sequence[str]) -> list[ResourceState]:
+        """Return the states of the resources of a kind that have one of these provider ids."""
+
     def all_states(self, *, connection: str | None = None, kind: str | None = None) -> AsyncIterator[ResourceState]:
         """Iterate over all states in address order, in batches."""
 
-    async def listed_digests(self, addresses: Sequence[Address]) -> dict[str, bytes | str | None]:
+    async def listed_digests(self, addresses: Sequence[Address]) -> dict[str, bytes | None]:
         """Return the packed raw digest of each resource by its provider id; None if a list alone cannot settle it.
 
-        A list can settle a resource that is in sync, with an applied declaration and without an open request.
+        A list can settle a resource that is idle, in the meaning of `state.is_idle`.
         """
 
     def sources(self) -> AsyncIterator[tuple[Address, str | None]]:

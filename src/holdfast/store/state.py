@@ -137,7 +137,7 @@ class Relink:
 
 @dataclass(frozen=True, slots=True)
 class WithdrawnVerdict:
-    """A verdict that holds no longer, because nobody checks the resource; only its columns are written."""
+    """A withdrawn verdict of a resource that is not checked any more. Only its columns are written."""
 
     address: Address
     revision: int  # the last applied one when the verdict was withdrawn; a later write has made another verdict

@@ -18,8 +18,8 @@ from holdfast.model.path import Selector, Step
 
 # An object with this key is one of ours: {"$": "absent"}, {"$": "digest", ...}, or a plain object that has the key.
 _MARK = "$"
-# Marks text of the standard library, which also writes NaN, integers beyond 64 bits and lone surrogates.
-_EXACT = b" "
+# Begins text of the standard library, which also writes NaN, integers beyond 64 bits and lone surrogates.
+EXACT = b" "
 
 
 def dumps(value: Json) -> bytes:
@@ -31,12 +31,12 @@ def dumps(value: Json) -> bytes:
     # orjson writes NaN as null, so only a text without any null is certainly exact.
     if data and b"null" not in data:
         return data
-    return _EXACT + json.dumps(value, separators=(",", ":"), default=_plain).encode()
+    return EXACT + json.dumps(value, separators=(",", ":"), default=_plain).encode()
 
 
 def loads(data: bytes) -> Json:
     """Return the value that `dumps` was given."""
-    return json.loads(data) if data.startswith(_EXACT) else orjson.loads(data)
+    return json.loads(data) if data.startswith(EXACT) else orjson.loads(data)
 
 
 def encode_finding(finding: Finding) -> list[Json]:

@@ -254,7 +254,7 @@ def score(
 
 
 def remembered(case: Case, baseline: str) -> diff.Baseline | None:
-    """Return what the `baseline` of an observation lets a detector remember."""
+    """Return the baseline that an observation lets a detector remember."""
     document = {"settled": case.settled, "first": case.observations[0].observed}.get(baseline, ABSENT)
     return None if document is ABSENT else diff.Baseline(case.desired, document)
 

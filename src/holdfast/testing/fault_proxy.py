@@ -106,11 +106,17 @@ class FaultProxy:
                 return fault
         return None
 
-    async def _pass_on(self, request: web.Request) -> web.Response:
+    async def _pass_on(self, request: web.Request) -> web.StreamResponse:
         headers = {name: value for name, value in request.headers.items() if name.lower() not in _NOT_PASSED_ON}
         url = self._service_url + request.raw_path
         async with self._session.request(
             request.method, url, headers=headers, data=await request.read() or None, allow_redirects=False
         ) as answer:
             kept = {name: value for name, value in answer.headers.items() if name.lower() not in _NOT_PASSED_ON}
-            return web.Response(status=answer.status, headers=kept, body=await answer.read())
+            if "watch" not in request.query:
+                return web.Response(status=answer.status, headers=kept, body=await answer.read())
+            stream = web.StreamResponse(status=answer.status, headers=kept)
+            await stream.prepare(request)
+            async for chunk in answer.content.iter_any():
+                await stream.write(chunk)
+            return stream

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import hashlib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -21,14 +22,18 @@ from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailu
 from holdfast.providers import minimal_patch
 from holdfast.providers.protocol import (
     Change,
+    ChangeSignal,
     Connection,
     Hint,
+    Interrupted,
     Kind,
     Listed,
+    PositionReached,
     Reader,
     ReadFailed,
     Target,
     Unchanged,
+    WatchEvent,
     Writer,
 )
 
@@ -52,6 +57,10 @@ class MemoryService:
     habits: dict[str, str] = field(default_factory=dict)  # paths that the platform itself changes -> the reason
     health_signals: dict[str, bool | None] = field(default_factory=dict)  # of every resource
     workload: Workload | None = None  # of every resource
+    signals: list[tuple[str, ChangeSignal]] = field(default_factory=list)  # with their kinds; a position is an index
+    kept_from: int = 0  # the first position that a watch can continue from
+    interruptions: list[Interrupted] = field(default_factory=list)  # for running watches, one each
+    _signalled: asyncio.Event = field(default_factory=asyncio.Event)
     before_write: Callable[[str], None] = lambda _verb: None
     after_write: Callable[[str], None] = lambda _verb: None
 
@@ -63,6 +72,25 @@ class MemoryService:
             if trouble is not None:
                 return trouble
         return None
+
+    def signal(self, kind: str, *signals: ChangeSignal) -> None:
+        """Send signals to all watches of a kind; a test sends those of its own edits, or others."""
+        self.signals += [(kind, signal) for signal in signals]
+        self.wake()
+
+    def wake(self) -> None:
+        """Let the watches see new signals and interruptions."""
+        self._signalled.set()
+        self._signalled = asyncio.Event()
+
+    def change_signal(self, kind: str, ident: str) -> ChangeSignal:
+        """Return the signal of the live state of a resource."""
+        body = self.things.get((kind, ident))
+        return ChangeSignal(ident, _sealed(body)[1] if body is not None else None)
+
+    async def signalled(self) -> None:
+        """Wait for new signals."""
+        await self._signalled.wait()
 
     def find(self, kind: str, name: str) -> str | None:
         """Return the id of the resource with that name."""
@@ -98,6 +126,7 @@ class MemoryProvider:
         conditional: bool = False,
         keyed: bool = True,
         finds: bool = True,
+        watches: bool = False,
     ) -> None:
         self._world = world
         self.kinds: Mapping[str, Kind] = {
@@ -109,6 +138,7 @@ class MemoryProvider:
                 profiles=profiles,
                 repeats_create=keyed,
                 finds=finds,
+                watches=watches,
             )
             for kind in kinds
         }
@@ -151,6 +181,33 @@ class _MemoryReader:
         for (found, ident), body in list(self._world.things.items()):
             if found == kind:
                 yield Listed(ident, *_sealed(body))
+
+    async def watch(self, kind: str, position: str | None) -> AsyncIterator[WatchEvent]:
+        world = self._world
+        trouble = world.fault(f"watch {kind}")
+        if isinstance(trouble, ReadFailure):
+            yield Interrupted(trouble)
+            return
+        at = len(world.signals) if position is None else int(position)
+        if not world.kept_from <= at <= len(world.signals):
+            yield Interrupted(ReadFailure(ReadError.OTHER, "the position is too old"), is_position_lost=True)
+            return
+        yield PositionReached(str(at))
+        while True:
+            waiting = asyncio.ensure_future(world.signalled())
+            try:
+                while at < len(world.signals):
+                    signalled, signal = world.signals[at]
+                    at += 1
+                    if signalled == kind:
+                        yield signal
+                    yield PositionReached(str(at))
+                if world.interruptions:
+                    yield world.interruptions.pop(0)
+                    return
+                await waiting
+            finally:
+                waiting.cancel()
 
     async def health_signals(self, target: Target, since: float) -> Sequence[HealthSignal] | Workload:  # noqa: ARG002 - no past here
         self._world.fault(f"health signals {target.kind}/{target.name}")
@@ -260,6 +317,7 @@ class _MemoryWriter:
     def _signed(self, verb: str, kind: str, ident: str) -> None:
         self._world.writes.append((verb, kind, ident))
         self._world.actors[kind, ident] = OURSELVES
+        self._world.signal(kind, self._world.change_signal(kind, ident))
 
     def _answer(self, ident: str, key: str) -> WriteResult:
         if self._world.polls:

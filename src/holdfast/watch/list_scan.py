@@ -1,9 +1,9 @@
-"""Sweeping: one list call for a whole kind, and only what moved is looked at any closer.
+"""List scans: one list call for a whole kind, so that only changed resources are checked one by one.
 
-For every item whose raw bytes have the digest of the last check, and which was at rest then, nothing is parsed,
-compared or written but the time of the check. Everything else (moved, not in the list, not at rest) is left for a full
-check; an item that is not in the list is never called missing on the list's word alone. The comparing is done by the
-store, page by page, so that a sweep of a million idle things needs no more memory than a sweep of a thousand.
+For every item whose raw bytes have the digest of the last check, and which was idle then, nothing is parsed, compared
+or written but the time of the check. Everything else (changed, not in the list, not idle) is left for a full check. An
+item that is not in the list is never called missing by the list alone. The store compares page by page, so that a scan
+of a million idle resources needs no more memory than a scan of a thousand.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ BATCH = 1000
 
 @dataclass(slots=True)
 class ListScan:
-    """What a sweep of one kind brought; what it did not touch is to be asked for with `ListScanner.closer`."""
+    """The result of one list scan. Call `ListScanner.closer` for the resources that the scan could not confirm."""
 
     began_at: float
     unchanged: int = 0
@@ -47,7 +47,7 @@ class ListScanner:
     swept_at: dict[tuple[str, str], float] = field(default_factory=dict)  # when a kind was last listed to its end
 
     async def sweep(self, connection: str, kind: str) -> ListScan:
-        """List a kind and note what has not moved, page by page as it comes in."""
+        """List a kind, and record the unchanged resources page by page."""
         out = ListScan(self.clock.now())
         reader = await self.world.reader(connection)
         page: list[tuple[str, str]] = []
@@ -68,7 +68,7 @@ class ListScanner:
         return out
 
     async def closer(self, connection: str, kind: str, swept: ListScan) -> AsyncIterator[list[Address]]:
-        """Go through what the sweep did not settle, batch by batch."""
+        """Yield the resources that the scan did not confirm, batch by batch."""
         batch: list[Address] = []
         async for address in self.store.unchecked(connection, kind, swept.began_at, self.clock.now()):
             batch.append(address)

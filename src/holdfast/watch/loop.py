@@ -1,8 +1,8 @@
-"""Watching: take what is due from the store, check it, correct it, put it back with its next due time.
+"""Watching: take the resources that are due from the store, check and correct them, and store their next due time.
 
 The schedule lives in the store, so idle resources cost no memory here and a restart forgets nothing. Declarations are
-fetched again for what must be looked at closely, and let go afterwards. What became overdue while nobody watched is
-spread out instead of being read all at once. Connections do not share a queue: one that hangs delays no other.
+fetched for a closer check only, and released afterwards. Resources that became overdue while no watch ran are spread
+out instead of being read all at once. Connections do not share a queue: one that hangs delays no other.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ class ResyncLoop:
     _last_now: float | None = None
 
     async def run(self, *, rounds: int | None = None) -> int:
-        """Watch until stopped, until it is over, or for a number of rounds; return how many there were.
+        """Watch until stopped, until it is over, or for a number of rounds. Return the number of rounds.
 
-        Connections do not wait for one another: each is worked on by a task of its own, and so is what else comes due.
-        Only where the rounds are counted is each of them awaited.
+        Each connection has a task of its own, and so has each periodic task, so that none waits for another. Only if
+        the rounds are counted is each of them awaited.
         """
         await self.mend_schedule()
         await self.spread_backlog()
@@ -83,7 +83,7 @@ class ResyncLoop:
         return done
 
     async def round(self) -> bool:
-        """Do what is due now, connection by connection side by side; return whether there was anything."""
+        """Check the resources that are due now, all connections in parallel. Return False if there were none."""
         began = await self._begin()
         tasks = [*self._tasks.values()]
         if tasks:
@@ -93,7 +93,7 @@ class ResyncLoop:
         return began and any(worked)
 
     async def _begin(self) -> bool:
-        """Begin what is due on connections that nothing is under way on; return whether there was anything."""
+        """Start the due resources of idle connections. Return False if there were none."""
         self._collect()
         states = await self.store.due(self.clock.now(), BATCH, self._tasks.keys())
         due_on: dict[str, list[Address]] = {}
@@ -106,7 +106,7 @@ class ResyncLoop:
         others = [(f"{number}/", each) for number, each in enumerate(self.besides)]  # no connection has a slash
         idle = [(name, each) for name, each in others if name not in self._tasks and await self._is_due(name, each)]
         for name, each in idle:
-            self._tasks[name] = asyncio.create_task(each.run(), name=f"besides {name}")
+            self._tasks[name] = asyncio.create_task(each.run(), name=f"periodic {name}")
         return bool(due_on or idle)
 
     async def _is_due(self, name: str, beside: PeriodicTask) -> bool:
@@ -120,14 +120,14 @@ class ResyncLoop:
         return False
 
     def _collect(self) -> None:
-        """Take note of what has ended, and of what went wrong with it."""
+        """Remove the finished tasks, and raise their errors."""
         for name, task in list(self._tasks.items()):
             if task.done():
                 del self._tasks[name]
                 task.result()
 
     async def _end(self) -> None:
-        """Wait a little for what is in hand, then stop it: it is recorded, and the next run goes on with it."""
+        """Wait a little for the running tasks, then stop them. They are recorded, and the next run resumes them."""
         tasks = [*self._tasks.values()]
         self._tasks.clear()
         if tasks:
@@ -137,7 +137,7 @@ class ResyncLoop:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _check(self, connection: str, addresses: Sequence[Address]) -> bool:
-        """Check what is due on one connection."""
+        """Check the due resources of one connection."""
         kinds: dict[str, list[Address]] = {}
         for address in addresses:
             kinds.setdefault(address.kind, []).append(address)
@@ -157,7 +157,7 @@ class ResyncLoop:
         self._last_now = now
 
     async def mend_schedule(self) -> None:
-        """Make due what seems to have been checked later than now, because the clock was set back since."""
+        """Make resources due whose check time is in the future, because the clock was set back since."""
         now = self.clock.now()
         while batch := await self.store.checked_in_future(now + CLOCK_TOLERANCE_SECONDS, BATCH):
             await unchecked.set_back(self.store, batch, now)
@@ -181,7 +181,7 @@ class ResyncLoop:
         return True
 
     async def _closely(self, addresses: Sequence[Address]) -> None:
-        """Check and correct; what cannot be checked is unknown from now on, and tried again a little later."""
+        """Check and correct. A resource that cannot be checked becomes unknown, and is retried a little later."""
         try:
             report = await self.correct(addresses)
         except InputError as error:
@@ -216,7 +216,7 @@ class ResyncLoop:
         await self._put_off(sorted(reasons, key=str), now + WAITING_SECONDS)
 
     async def _relink(self, report: RunReport) -> None:
-        """Look now at whoever refers to something that was recreated, unless it is not to be looked at by itself."""
+        """Check the dependents of a recreated resource now, except those without periodic checks."""
         made = {str(one.checked.address) for one in report.acted if _has_another_id(one)}
         if not made:
             return
@@ -238,7 +238,7 @@ class ResyncLoop:
             )
 
     async def spread_backlog(self) -> None:
-        """After a restart, spread what is overdue over a while instead of reading it all in the first second."""
+        """After a restart, spread the overdue checks over a while instead of making them all in the first second."""
         now = self.clock.now()
         overdue = (await self.store.count_statuses(now)).overdue
         if overdue < BACKLOG:
@@ -273,7 +273,7 @@ class ResyncLoop:
 
 
 def _has_another_id(acted: ActionResult) -> bool:
-    """Tell whether something was recreated, and is known by another id since."""
+    """Return True if the resource was recreated and has another id since."""
     again = acted.checked.decision.action in (Action.RECREATE, Action.REPLACE)
     return again and acted.result is ActionOutcome.DONE
 

@@ -9,7 +9,7 @@ class PeriodicTask(Protocol):
     """A task with a schedule of its own."""
 
     async def run(self) -> bool:
-        """Do what is due now; return True if something was."""
+        """Do the work that is due now. Return True if there was any."""
 
     async def next_at(self) -> float | None:
         """Return when the next run is due, or None."""

@@ -36,7 +36,7 @@ def test_an_imported_file_that_needed_a_correction_is_not_recreated_after_its_de
     (tmp_path / "fleet/app.yaml").unlink()
     said = folder("apply", "-y", code=None)
     assert folder.files() == {}
-    assert "not ours to recreate" in said
+    assert "imported resources are not recreated" in said
 
 
 @pytest.mark.parametrize("live", [{"color": "red"}, {"color": "blue"}])

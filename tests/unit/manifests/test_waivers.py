@@ -86,7 +86,7 @@ def test_more_than_a_year_needs_a_ticket():
             "",
             2,
             "/waivers/0",
-            "`reason` is missing; say why the difference is tolerated",
+            "`reason` is missing; give the reason why the difference is tolerated",
         ),
         (
             "    path: /size\n",

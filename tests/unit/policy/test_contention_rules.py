@@ -180,7 +180,7 @@ def test_what_is_made_again_and_again_is_fought_over_as_a_whole():
     ]
     put = write_history.in_sequence(past, 3600.0)
     (contention,) = contention_rules.contentions(contention_rules.moved_paths(Verdict(Status.MISSING, "")), put, RULES)
-    assert str(contention) == "it was recreated 3 times, about every 10m, and is gone again"
+    assert str(contention) == "it was recreated 3 times, about every 10m, and is missing again"
 
 
 @given(times, st.floats(0, 1000))

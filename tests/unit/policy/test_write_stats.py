@@ -42,7 +42,7 @@ def test_what_a_write_left_is_counted_by_type_and_path_over_resources():
         ("T/disks", "/x", Sign.INEFFECTIVE, 2, 2),
         ("T/others", "/x", Sign.INEFFECTIVE, 1, 1),
         ("T/disks", "/z", Sign.NOT_REMOVED, 1, 1),
-        ("T/disks", "/y", Sign.BESIDES, 1, 1),
+        ("T/disks", "/y", Sign.SIDE_EFFECT, 1, 1),
     ]
 
 

@@ -69,6 +69,7 @@ class Bench:
     patches: bool = False
     lists: bool = True
     conditional: bool = False
+    watches: bool = False
     connection: Connection = field(default_factory=lambda: Connection("mem", "memory"))
     profile: str = ""
     patience: RetryPolicy = field(default_factory=lambda: RetryPolicy(attempts=2))
@@ -82,7 +83,12 @@ class Bench:
     def provider(self) -> Provider:
         rules = tuple(profiles.parse(self.profile)) if self.profile else ()
         return MemoryProvider(
-            self.live, profiles=rules, patches=self.patches, lists=self.lists, conditional=self.conditional
+            self.live,
+            profiles=rules,
+            patches=self.patches,
+            lists=self.lists,
+            conditional=self.conditional,
+            watches=self.watches,
         )
 
     def fleet(self, declarations: Iterable[Declaration]) -> ResourceSet:

@@ -260,7 +260,7 @@ def test_what_somebody_makes_anew_right_after_our_deletion_is_left_alone_and_sai
 
     meddler = Meddler(bench, Moment.BEFORE_SETTLE, anew)
     acted = deleted(bench, fleet)
-    assert (acted.result, acted.message) == (ActionOutcome.FAILED, "it was deleted, and somebody has made another")
+    assert (acted.result, acted.message) == (ActionOutcome.FAILED, "it was deleted, and another one was created")
     assert meddler.is_kept()
     assert run(bench.store.operations()) == [], "nobody waits any longer for it to go"
     assert sees_the_truth(bench, fleet)

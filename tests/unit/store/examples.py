@@ -31,11 +31,12 @@ from holdfast.store.governance import (
     Pause,
     Quarantine,
 )
+from holdfast.store.postgres.store import PostgresStore
 from holdfast.store.protocol import Store
 from holdfast.store.records import AppliedRevision, AuditEvent, DecisionRecord, OperationStep, WriteOperation
 from holdfast.store.sqlite.store import SqliteStore
 from holdfast.store.state import AppliedState, DeclaredState, Digest, ObservedState, ResourceState, ScheduleState
-from tests import strategies
+from tests import postgresql, strategies
 
 Item = TypeVar("Item")
 
@@ -47,20 +48,37 @@ D = Address("test", "Network", "a")
 
 @asynccontextmanager
 async def opened(kind: str, folder: Path) -> AsyncIterator[Store]:
-    """Open a store of a kind, and close it."""
-    store: Store = (
-        SqliteStore.in_memory() if kind == "memory" else await SqliteStore.open(folder / ".holdfast/holdfast.db")
-    )
+    """Open the store of a kind in a folder, and close it."""
+    store = await open_store(kind, folder)
     try:
         yield store
     finally:
         await store.close()
 
 
+async def open_store(kind: str, folder: Path) -> Store:
+    """Open the store of a kind in a folder; a second call opens the same store again, unless it is in memory."""
+    if kind == "memory":
+        return SqliteStore.in_memory()
+    if kind == "sqlite":
+        return await SqliteStore.open(folder / ".holdfast/holdfast.db")
+    url = postgresql.store_url(kind.removeprefix("postgres"), folder)
+    await postgresql.create_schema(url)
+    return await PostgresStore.open(url)
+
+
+SHARED = [  # kinds of stores that two processes can open
+    "sqlite",
+    *(pytest.param(f"postgres{version}", marks=pytest.mark.server) for version in postgresql.versions()),
+]
+EVERY = ["memory", *SHARED]
+on_shared_stores = pytest.mark.parametrize("kind", SHARED)
+
+
 def on_every_store(test: Callable[[Store], Coroutine[Any, Any, None]]) -> Callable[..., None]:
     """Run an async test once on each kind of store."""
 
-    @pytest.mark.parametrize("kind", ["memory", "sqlite"])
+    @pytest.mark.parametrize("kind", EVERY)
     def run(kind: str, tmp_path: Path) -> None:
         async def whole() -> None:
             async with opened(kind, tmp_path) as store:

@@ -10,11 +10,13 @@ import pytest
 from holdfast.errors import StoreError
 from holdfast.model.address import Address
 from holdfast.model.verdict import Status
+from holdfast.store import blobs
 from holdfast.store.governance import Pause
 from holdfast.store.protocol import Store
 from holdfast.store.state import UNCHECKED, DeclaredState, ResourceState, UnchangedCheck, UnchangedResource
 from holdfast.store.transaction import GovernanceChanges, PartialUpdates, Transaction
 from tests.unit.store.examples import (
+    EVERY,
     A,
     B,
     C,
@@ -104,7 +106,8 @@ FIELDS = [
 
 
 @pytest.mark.parametrize("part, leaf", [field for field in FIELDS if field != ("schedule", "requested")])
-def test_a_change_of_any_one_field_is_kept(part, leaf, tmp_path):
+@pytest.mark.parametrize("kind", EVERY)
+def test_a_change_of_any_one_field_is_kept(kind, part, leaf, tmp_path):
     bare = ResourceState(A, declared=DeclaredState("file"))
     value = getattr(getattr(full_state(), part), leaf)
     changed = replace(bare, **{part: replace(getattr(bare, part), **{leaf: value})})
@@ -116,8 +119,7 @@ def test_a_change_of_any_one_field_is_kept(part, leaf, tmp_path):
             await store.commit(Transaction(states=[state]))
             assert await store.state(A) == state
 
-    for kind in ("memory", "sqlite"):
-        check(kind, tmp_path)
+    check(kind, tmp_path)
 
 
 @on_every_store
@@ -199,6 +201,17 @@ async def test_settled_are_those_at_rest_that_are_listed_with_the_digest_they_ha
     assert await store.find_unchanged("prod", "Network", []) == []
 
 
+@on_every_store
+async def test_states_are_found_by_the_ids_of_the_provider_within_a_kind(store: Store):
+    await store.commit(Transaction(states=[at_rest(A), at_rest(B), at_rest(C), at_rest(D)]))
+    found = await store.states_with_ids("prod", "Network", ["a", "a", "b", "unheard of"])
+    assert sorted((state.address for state in found), key=str) == [A, B]
+    assert await store.states_with_ids("prod", "Network", []) == []
+    assert await store.states_with_ids("prod", "Nothing", ["a"]) == []
+    many = [f"x{number}" for number in range(1000)]
+    assert [state.address for state in await store.states_with_ids("prod", "Network", [*many, "b"])] == [B]
+
+
 @pytest.mark.parametrize(
     "unrest",
     [
@@ -219,7 +232,8 @@ async def test_settled_are_those_at_rest_that_are_listed_with_the_digest_they_ha
     ],
     ids=str,
 )
-def test_whoever_waits_for_a_look_is_not_settled(unrest, tmp_path):
+@pytest.mark.parametrize("kind", EVERY)
+def test_whoever_waits_for_a_look_is_not_settled(kind, unrest, tmp_path):
     @on_every_store
     async def check(store: Store):
         await store.commit(Transaction(states=[at_rest(A), at_rest(B, **unrest)]))
@@ -227,8 +241,7 @@ def test_whoever_waits_for_a_look_is_not_settled(unrest, tmp_path):
             UnchangedResource(A, 3600.0)
         ]
 
-    for kind in ("memory", "sqlite"):
-        check(kind, tmp_path)
+    check(kind, tmp_path)
 
 
 @on_every_store
@@ -266,8 +279,8 @@ async def test_a_list_is_compared_with_the_digests_of_resources_at_rest(store: S
         Transaction(states=[at_rest(A), at_rest(B, status=Status.DRIFTED), at_rest(C, provider_id=None)])
     )
     unheard_of = Address("prod", "Network", "unheard-of")
-    assert await store.listed_digests([A, B, C, unheard_of]) == {"a": "raw", "b": None}
-    assert await store.listed_digests([A]) == {"a": "raw"}
+    assert await store.listed_digests([A, B, C, unheard_of]) == {"a": blobs.pack_digest("raw"), "b": None}
+    assert await store.listed_digests([A]) == {"a": blobs.pack_digest("raw")}
 
 
 @on_every_store

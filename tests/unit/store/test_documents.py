@@ -62,7 +62,7 @@ def test_even_text_that_is_no_digest(text):
 
 
 @pytest.mark.parametrize(
-    "text, size", [("sha256:" + HEX, 32), ("spec-sha256/1:sha256:" + HEX, 53), (HEX, 64), ("md5:0f", 6)]
+    "text, size", [("sha256:" + HEX, 32), ("spec-sha256/1:sha256:" + HEX, 53), (HEX, 65), ("md5:0f", 7), ("x" * 31, 33)]
 )
 def test_digests_take_half_the_room(text, size):
     assert len(blobs.pack_digest(text)) == size

@@ -9,9 +9,8 @@ import pytest
 
 from holdfast.store.protocol import Store
 from holdfast.store.records import VersionConflict, VersionedRecord
-from holdfast.store.sqlite.store import SqliteStore
 from holdfast.store.transaction import RecordChanges, Transaction
-from tests.unit.store.examples import event, on_every_store
+from tests.unit.store.examples import event, on_every_store, on_shared_stores, open_store
 
 PLAN = VersionedRecord("rollout", "web/7", {"phase": "canary", "of": [1, None, {"x": 2.5}], "long": "x" * 900})
 
@@ -117,9 +116,10 @@ async def test_what_is_done_to_an_answer_is_not_done_to_the_store(store):
     assert again.data == {"list": [1]}
 
 
-def test_of_two_processes_one_takes_the_step(tmp_path):
+@on_shared_stores
+def test_of_two_processes_one_takes_the_step(kind, tmp_path):
     async def race() -> list[str]:
-        one, other = [await SqliteStore.open(tmp_path / "s.db") for _ in range(2)]
+        one, other = [await open_store(kind, tmp_path) for _ in range(2)]
         try:
             await one.commit(Transaction(records=RecordChanges(put=[PLAN])))
 

@@ -22,9 +22,9 @@ from holdfast.model.budget_charge import BudgetCharge
 from holdfast.store.governance import BudgetSpent, CorrectionOutcome, PathCorrection
 from holdfast.store.protocol import Store
 from holdfast.store.records import ClaimLost
-from holdfast.store.sqlite.store import SqliteStore
 from holdfast.store.transaction import GovernanceChanges, Transaction
 from tests.unit.store.examples import (
+    EVERY,
     A,
     B,
     C,
@@ -36,6 +36,8 @@ from tests.unit.store.examples import (
     finding,
     full_state,
     on_every_store,
+    on_shared_stores,
+    open_store,
     opened,
     pause,
     quarantine,
@@ -68,7 +70,8 @@ async def test_a_correction_comes_back_field_by_field(store: Store):
 
 
 @pytest.mark.parametrize("value", ODD_VALUES, ids=lambda value: repr(value)[:20])
-def test_values_come_back_as_what_they_were(value, tmp_path):
+@pytest.mark.parametrize("kind", EVERY)
+def test_values_come_back_as_what_they_were(kind, value, tmp_path):
     @on_every_store
     async def check(store: Store):
         paths = (PathCorrection("a", value, ABSENT, took=False), PathCorrection("b[name=x]", ABSENT, value))
@@ -82,8 +85,7 @@ def test_values_come_back_as_what_they_were(value, tmp_path):
         assert await store.quarantines() == [put_down]
         assert type((await store.accepted_values())[0].value) is type(value)
 
-    for kind in ("memory", "sqlite"):
-        check(kind, tmp_path)
+    check(kind, tmp_path)
 
 
 @on_every_store
@@ -261,13 +263,14 @@ async def test_a_lost_claim_or_a_broken_fact_takes_nothing_from_a_bucket(store: 
     assert await store.count_charges([("p", 0.0)]) == [0]
 
 
-def test_two_stores_on_one_file_never_take_more_than_a_bucket_holds(tmp_path):
-    async def take(store: SqliteStore, name: str, at: float) -> None:
+@on_shared_stores
+def test_two_processes_never_take_more_than_a_bucket_holds(kind, tmp_path):
+    async def take(store: Store, name: str, at: float) -> None:
         with contextlib.suppress(BudgetSpent):
             await store.commit(charging(name, at, "own " + name[0], "shared", limit=7, since=at - 10.0))
 
     async def whole() -> None:
-        stores = [await SqliteStore.open(tmp_path / "s.db") for _ in range(2)]
+        stores = [await open_store(kind, tmp_path) for _ in range(2)]
         try:
             # What was taken at 100 still counts at 110 and no longer at 111.
             for at, total in [(100.0, 7), (110.0, 7), (111.0, 14)]:
@@ -290,7 +293,7 @@ tries = st.lists(
 )
 
 
-@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+@pytest.mark.parametrize("kind", EVERY)
 @settings(max_examples=60)
 @given(tries=tries, limit=st.integers(1, 3), width=st.integers(0, 8))
 def test_no_window_ever_holds_more_charges_than_the_limit(kind, tries, limit, width):
@@ -482,7 +485,8 @@ async def test_a_new_store_holds_nothing_back(store: Store):
     assert await store.count_charges([("p", 0.0)]) == [0]
 
 
-def test_what_holds_corrections_back_is_there_after_opening_again(tmp_path):
+@on_shared_stores
+def test_what_holds_corrections_back_is_there_after_opening_again(kind, tmp_path):
     facts = charging("c1", 1.0, "p")
     facts.governance.pauses, facts.governance.approvals = [pause("")], [approval("p")]
     facts.governance.quarantines, facts.governance.accepted = [quarantine("x")], [acceptance("x")]
@@ -490,7 +494,7 @@ def test_what_holds_corrections_back_is_there_after_opening_again(tmp_path):
 
     async def whole() -> None:
         for turn in range(3):
-            async with opened("sqlite", tmp_path) as store:
+            async with opened(kind, tmp_path) as store:
                 if turn < 2:
                     await store.commit(facts)
                 assert await store.corrections() == facts.governance.corrections

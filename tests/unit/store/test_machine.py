@@ -1,13 +1,16 @@
-"""A store on a file that is opened again and again, and one in memory, agree after any sequence of calls."""
+"""Every kind of store agrees with a model of the contract after any sequence of calls, opened again and again."""
 
 from __future__ import annotations
 
 import asyncio
 import tempfile
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import hypothesis
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule
 
@@ -15,12 +18,14 @@ from holdfast.errors import StoreError
 from holdfast.model.budget_charge import BudgetCharge
 from holdfast.model.verdict import Status
 from holdfast.store.governance import BudgetSpent, CorrectionOutcome, PathCorrection
-from holdfast.store.records import Claim, ClaimLost
-from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.protocol import Store
+from holdfast.store.records import Claim, ClaimLost, VersionConflict, VersionedRecord
 from holdfast.store.state import CheckRequest, Relink, UnchangedCheck, WithdrawnVerdict
-from holdfast.store.transaction import GovernanceChanges, PartialUpdates, Transaction, WriteChanges
+from holdfast.store.transaction import GovernanceChanges, PartialUpdates, RecordChanges, Transaction, WriteChanges
+from tests import postgresql
 from tests.unit.store import examples
 from tests.unit.store.examples import A, B, C, D, listed
+from tests.unit.store.model import Model
 
 ADDRESSES = [A, B, C, D]
 addresses = st.sampled_from(ADDRESSES)
@@ -28,10 +33,11 @@ small_times = st.integers(0, 20).map(float)
 documents = st.dictionaries(st.sampled_from("ab"), st.integers(0, 1) | st.text(max_size=200), max_size=2)
 revisions = st.builds(examples.revision, st.integers(1, 2), addresses, st.sampled_from("xy"), small_times)
 decisions = st.builds(
-    lambda name, address, summary: examples.decision(name, address, summary=summary),
+    lambda name, address, summary, is_news: examples.decision(name, address, summary=summary, is_news=is_news),
     st.sampled_from(["d1", "d2", "d3"]),
     addresses,
     st.sampled_from(["s", "t"]),
+    st.booleans(),
 )
 operations = st.builds(
     lambda name, address, at, drift: examples.operation(name, address, started_at=at, drift=drift),
@@ -86,6 +92,14 @@ withdrawals = st.builds(
     st.none() | small_times,
     st.booleans(),
 )
+record_keys = st.sampled_from(["k1", "k2"])
+records = st.builds(
+    lambda key, version, data, due_at: VersionedRecord("r", key, data, version, due_at=due_at),
+    record_keys,
+    st.integers(1, 3),
+    documents,
+    st.none() | small_times,
+)
 transactions = st.builds(
     Transaction,
     documents=st.lists(documents.map(examples.kept), max_size=2).map(dict),
@@ -125,135 +139,174 @@ transactions = st.builds(
         accepted=st.lists(acceptances, max_size=2),
         unaccepted=ended,
     ),
+    records=st.builds(
+        RecordChanges,
+        put=st.lists(records, max_size=1),
+        deleted=st.lists(st.tuples(st.just("r"), record_keys), max_size=1),
+    ),
 )
 
 
 class Stores(RuleBasedStateMachine):
-    """Does everything twice and compares."""
+    """Does everything on a model of the contract and on some kinds of stores, and compares."""
 
+    kinds: tuple[str, ...] = ("memory", "sqlite")
     claims: Bundle[Claim] = Bundle("claims")
 
     def __init__(self) -> None:
         super().__init__()
         self.runner = asyncio.Runner()
         self.folder = tempfile.TemporaryDirectory()
-        self.memory = SqliteStore.in_memory()
-        self.disk = self.opened()
+        self.model = Model()
+        self.stores = {kind: self.opened(kind) for kind in self.kinds}
         self.digests = set(map(examples.digest, range(2)))
 
-    def opened(self) -> SqliteStore:
-        return self.runner.run(SqliteStore.open(Path(self.folder.name) / "s.db"))
+    def opened(self, kind: str) -> Store:
+        return self.runner.run(examples.open_store(kind, Path(self.folder.name)))
 
-    def both(self, method: str, *values: object) -> Any:
-        answers = []
-        for store in (self.memory, self.disk):
-            try:
-                answers.append(self.runner.run(getattr(store, method)(*values)))
-            except (StoreError, ClaimLost, BudgetSpent, ValueError) as error:
-                answers.append(type(error))
-        assert answers[0] == answers[1]
-        return answers[0]
+    def same(self, question: Callable[[Any], Coroutine[Any, Any, Any]]) -> Any:
+        """Ask the model and every store; return the answer, which may be the class of an error."""
+        expected = self.answer(self.model, question)
+        for kind, store in self.stores.items():
+            assert self.answer(store, question) == expected, kind
+        return expected
+
+    def answer(self, store: Any, question: Callable[[Any], Coroutine[Any, Any, Any]]) -> Any:
+        try:
+            return self.runner.run(question(store))
+        except (ClaimLost, BudgetSpent, VersionConflict, StoreError, ValueError) as error:
+            return type(error)
+
+    def same_call(self, method: str, *values: object) -> Any:
+        return self.same(lambda store: getattr(store, method)(*values))
 
     @rule(facts=transactions)
     def commit(self, facts: Transaction) -> None:
         self.digests |= set(facts.documents)
-        self.both("commit", facts)
+        self.same_call("commit", facts)
 
     @rule(target=claims, address=addresses, owner=st.sampled_from(["me", "you"]), now=small_times)
     def claim(self, address, owner, now):
-        claim = self.both("claim", address, owner, now, now + 5)
+        """Take a claim by a clock that jumps to and fro."""
+        claim = self.same_call("claim", address, owner, now, now + 5)
         return multiple(claim) if claim else multiple()
 
     @rule(claim=claims, until=small_times)
     def renew(self, claim, until):
-        self.both("renew", claim, until)
+        self.same_call("renew", claim, until)
 
     @rule(claim=claims)
     def release(self, claim):
-        self.both("release", claim)
+        self.same_call("release", claim)
 
-    @rule(claim=claims, facts=transactions)
-    def commit_under_a_claim(self, claim, facts):
+    @rule(claim=claims, facts=transactions, until=st.none() | small_times, releases=st.booleans())
+    def commit_under_a_claim(self, claim, facts, until, releases):
         facts.writes.fences = {claim.address: claim.fence}
+        facts.writes.renewed = [replace(claim, until=until)] if until is not None else []
+        facts.writes.released = [claim] if releases else []
         self.commit(facts)
 
     @rule()
     def open_again(self) -> None:
-        self.runner.run(self.disk.close())
-        self.disk = self.opened()
+        for kind in self.kinds:
+            if kind != "memory":
+                self.runner.run(self.stores[kind].close())
+                self.stores[kind] = self.opened(kind)
 
-    @rule(now=small_times, limit=st.integers(0, 3))
-    def ask_what_is_due(self, now, limit):
-        memory, disk = (self.runner.run(store.due(now, limit)) for store in (self.memory, self.disk))
-        assert [state.schedule.due_at for state in memory] == [state.schedule.due_at for state in disk]
-        assert {state.address: state for state in self.runner.run(self.memory.due(now, 9))}.items() >= {
-            state.address: state for state in disk
-        }.items()
+    @rule(now=small_times, limit=st.integers(0, 3), without=st.sets(st.sampled_from(["prod", "test"]), max_size=1))
+    def ask_for_due_resources(self, now, limit, without):
+        """Resources of one due time come in any order."""
+        everything = {state.address: state for state in self.runner.run(self.model.due(now, 9, without))}
+        expected = [state.schedule.due_at for state in self.runner.run(self.model.due(now, limit, without))]
+        for store in self.stores.values():
+            due = self.runner.run(store.due(now, limit, without))
+            assert [state.schedule.due_at for state in due] == expected
+            assert all(everything[state.address] == state for state in due)
+        self.same_call("next_due", without)
 
     @rule(now=small_times, address=addresses, prefix=st.sampled_from(["a", "a.", None]))
-    def ask_everything(self, now, address, prefix):
+    def ask_for_history(self, now, address, prefix):
         for method, values in {
             "count_statuses": [now],
-            "next_due": [],
             "count_resources": [],
             "addresses_with_status": [Status.MISSING],
             "findings": [],
             "operations": [],
             "decision": ["d1"],
+            "claims": [],
             "verify_chain": [],
         }.items():
-            self.both(method, *values)
-        self.both("decisions", None, 2)
+            self.same_call(method, *values)
+        self.same_call("decisions", None, 2)
         for method in ("findings", "revisions", "operations"):
-            self.both(method, address)
-        self.both("decisions", address, 9)
-        self.same(lambda store: store.events(subject=str(address), type_prefix=prefix, since=now))
-        self.same(lambda store: store.unchecked(address.connection, address.kind, now))
-        self.same(lambda store: store.all_states(kind=address.kind))
+            self.same_call(method, address)
+        self.same_call("decisions", address, 9)
+        self.same(lambda store: listed(store.unchecked(address.connection, address.kind, now)))
+        self.same(lambda store: listed(store.all_states(kind=address.kind)))
+        self.same(lambda store: listed(store.sources()))
+        expected = [
+            event
+            for event in self.model.facts.events
+            if event.subject == str(address) and event.type.startswith(prefix or "") and event.at >= now
+        ]
+        for store in self.stores.values():
+            found = self.runner.run(listed(store.events(subject=str(address), type_prefix=prefix, since=now)))
+            assert [chained.event for chained in found] == expected
+            latest = self.runner.run(listed(store.latest_events(str(address))))
+            assert latest == self.runner.run(listed(store.events(subject=str(address))))[::-1]
 
     @rule(now=small_times, some=st.none() | st.lists(addresses, max_size=3), limit=st.none() | st.integers(0, 2))
-    def ask_what_was_done_and_what_holds_it_back(self, now, some, limit):
+    def ask_for_corrections_and_their_limits(self, now, some, limit):
         for method in ("corrections", "approvals", "quarantines", "accepted_values"):
-            self.both(method, some)
-        self.same_answer(lambda store: store.corrections(some, since=now, limit=limit))
-        self.both("findings_of", some or [])
-        self.both("correction", "c1")
-        self.both("pauses")
-        self.both("count_charges", [("p", now), ("q", 0.0)])
+            self.same_call(method, some)
+        self.same(lambda store: store.corrections(some, since=now, limit=limit))
+        self.same_call("findings_of", some or [])
+        self.same_call("correction", "c1")
+        self.same_call("pauses")
+        self.same_call("count_charges", [("p", now), ("q", 0.0)])
 
-    @rule(address=addresses, listed=st.lists(st.tuples(examples.texts, examples.tags.filter(bool)), max_size=2))
-    def ask_what_is_settled(self, address, listed):
-        states = self.runner.run(self.memory.states(ADDRESSES)).values()
+    @rule(key=record_keys)
+    def ask_for_a_record(self, key):
+        self.same_call("record", "r", key)
+
+    @rule(address=addresses, more=st.lists(st.tuples(examples.texts, examples.tags.filter(bool)), max_size=2))
+    def ask_for_unchanged_resources(self, address, more):
         known = [
             (state.observed.provider_id, state.observed.raw_digest)
-            for state in states
+            for state in self.model.facts.states.values()
             if state.observed.provider_id and state.observed.raw_digest
         ]
-        self.same_answer(lambda store: self.settled(store, address, [*known, *listed]))
 
-    async def settled(self, store, address, listed):
-        return set(await store.find_unchanged(address.connection, address.kind, listed))
+        async def unchanged(store):
+            return set(await store.find_unchanged(address.connection, address.kind, [*known, *more]))
 
-    def same_answer(self, question) -> None:
-        memory, disk = (self.runner.run(question(store)) for store in (self.memory, self.disk))
-        assert memory == disk
-
-    def same(self, stream) -> None:
-        memory, disk = (self.runner.run(listed(stream(store))) for store in (self.memory, self.disk))
-        assert memory == disk
+        self.same(unchanged)
+        self.same_call("listed_digests", [address])
 
     @invariant()
-    def both_remember_the_same(self) -> None:
-        self.both("states", ADDRESSES)
-        self.both("documents", sorted(self.digests))
-        self.same(lambda store: store.all_states())
-        self.same(lambda store: store.events())
+    def all_remember_the_same(self) -> None:
+        self.same_call("states", ADDRESSES)
+        self.same_call("documents", sorted(self.digests))
+        self.same(lambda store: listed(store.all_states()))
+        trails = [self.runner.run(listed(store.events())) for store in self.stores.values()]
+        for trail in trails:
+            assert trail == trails[0]  # with their hashes
+            assert [chained.event for chained in trail] == self.model.facts.events
 
     def teardown(self) -> None:
-        self.runner.run(self.disk.close())
+        for store in self.stores.values():
+            self.runner.run(store.close())
         self.runner.close()
         self.folder.cleanup()
 
 
+class PostgresStores(Stores):
+    """The same on every version of PostgreSQL, and on SQLite for the hashes of the trail."""
+
+    kinds = ("memory", *(f"postgres{version}" for version in postgresql.versions()))
+
+
 Stores.TestCase.settings = hypothesis.settings(max_examples=40, stateful_step_count=20)
+PostgresStores.TestCase.settings = hypothesis.settings(max_examples=12, stateful_step_count=15)
 TestStores = Stores.TestCase
+TestPostgresStores = pytest.mark.server(PostgresStores.TestCase)

@@ -61,8 +61,8 @@ def test_every_store_in_memory_is_its_own(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "url, message",
     [
-        ("postgresql://user:hunter2@host/db", "PostgreSQL is not supported yet"),
-        ("postgres://host/db", "PostgreSQL is not supported yet"),
+        ("postgresql://user:hunter2@[broken/db", "the URL is wrong"),
+        ("postgres://user:hunter2@localhost:1/db", "nothing answers there; check host and port"),
         ("mysql://user:hunter2@host/db", "unknown scheme `mysql`"),
         ("sqlite:///", "the path is missing"),
         ("sqlite://host/s.db", "has no host; use sqlite:///PATH"),

@@ -19,7 +19,8 @@ def there_and_back(state: ResourceState) -> ResourceState:
     address = state.address
     detail = rows.detail_row(7, state)
     checked = rows.resource_row(7, state, rows.hash_detail(state))
-    return rows.state_of((7, 1, address.connection, address.kind, address.name, *checked[1:-1], *detail[1:]))
+    row = (7, 1, address.connection, address.kind, address.name, *checked[1:-1], *detail[1:])
+    return rows.states_of([row])[0]
 
 
 @given(examples.states())

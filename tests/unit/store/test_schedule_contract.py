@@ -19,7 +19,7 @@ from holdfast.store.state import (
     WithdrawnVerdict,
 )
 from holdfast.store.transaction import PartialUpdates, Transaction, WriteChanges
-from tests.unit.store.examples import A, B, C, D, changed_state, condition, full_state, on_every_store
+from tests.unit.store.examples import EVERY, A, B, C, D, changed_state, condition, full_state, on_every_store
 
 
 @on_every_store
@@ -102,7 +102,8 @@ async def test_a_claim_that_another_worker_took_or_that_was_given_back_cannot_be
 
 
 @pytest.mark.parametrize("due_at", [900.0, None])
-def test_a_state_that_handled_the_request_is_due_when_it_says(due_at, tmp_path):
+@pytest.mark.parametrize("kind", EVERY)
+def test_a_state_that_handled_the_request_is_due_when_it_says(kind, due_at, tmp_path):
     @on_every_store
     async def check(store: Store):
         await store.commit(Transaction(states=[ResourceState(A, declared=DeclaredState("file"))]))
@@ -121,8 +122,7 @@ def test_a_state_that_handled_the_request_is_due_when_it_says(due_at, tmp_path):
             A, declared=DeclaredState("file"), schedule=ScheduleState(requested="now", handled="now", due_at=due_at)
         )
 
-    for kind in ("memory", "sqlite"):
-        check(kind, tmp_path)
+    check(kind, tmp_path)
 
 
 @on_every_store

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from holdfast.model.read_result import Found, NotFound, ReadFailure
 from holdfast.model.write_result import Done, WriteError, WriteFailure
-from holdfast.providers.protocol import Connection, Provider, ReadFailed
+from holdfast.providers.protocol import ChangeSignal, Connection, Provider, ReadFailed
 from holdfast.testing.conformance import ProviderUnderTest
 from holdfast.testing.memory import MemoryService
 from holdfast_emulators import providers_under_test
@@ -118,6 +118,12 @@ class ReadsPart(Half):
 class IgnoresHints(Half):
     async def read(self, target, hint=None):
         return await self.sound.read(target)
+
+
+class SignalsAnotherVersion(Half):
+    async def watch(self, kind, position):
+        async for event in self.sound.watch(kind, position):
+            yield replace(event, version="another") if isinstance(event, ChangeSignal) else event
 
 
 class ForgetsTheLast(Half):

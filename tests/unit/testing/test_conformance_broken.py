@@ -16,10 +16,11 @@ BROKEN = {
     "a failed read is called gone": (on_memory(broken.CallsFailuresGone), {"unreadable", "throttle"}, "missing"),
     "a field is not read": (
         on_memory(broken.ReadsPart),
-        {"mutate-every-field", "import-by-id", "import-by-filter", "crash"},
+        {"mutate-every-field", "watch", "import-by-id", "import-by-filter", "crash"},
         "/color",
     ),
     "hints are ignored": (on_memory(broken.IgnoresHints), {"second-check-clean"}, "digest had not changed"),
+    "signals have another version": (on_memory(broken.SignalsAnotherVersion), {"watch"}, "but a read has digest"),
     "a list leaves out the last": (on_memory(broken.ForgetsTheLast), {"list"}, "leaves out"),
     "a failed list is an empty one": (on_memory(broken.ListsHalf), {"unreadable"}, "instead of ReadFailed"),
     "of two matches the first is found": (on_memory(broken.FindsTheFirst), {"import-by-filter"}, "matches two"),

@@ -49,6 +49,8 @@ def test_voice_words_are_found_in_strings_comments_and_pages(word):
 def test_voice_words_may_be_identifiers_and_parts_of_words():
     word = next(word for word in VOICE if " " not in word)
     assert rules(words.check_words(MODULE, f"{word} = 1\nx.{word}\ntext = 'x{word}y'\n")) == []
+    assert "return why" in VOICE
+    assert rules(words.check_words(MODULE, "return why\n")) == []
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
-"""Virtual time for a whole event loop: it stands still while anybody works, and jumps when everybody waits.
+"""Virtual time for a whole event loop: it stands still while a task works, and jumps when all tasks wait.
 
-A FakeClock moves whenever somebody sleeps, which is right for one task; where many sleep at once, as a fleet does whose
+A FakeClock moves whenever a task sleeps, which is right for one task. If many sleep at once, as in a fleet whose
 operations take minutes, time must pass for all of them together. Here the loop itself has the time: when nothing is
-ready to run and nothing comes in from outside, it jumps to the next moment somebody waits for. A day takes as long as
-the work in it.
+ready to run and nothing comes in from outside, it jumps to the next moment that a task waits for. A day takes as long
+as the work in it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class _Jumping(selectors.DefaultSelector):
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         ready = super().select(0)
         if not ready and timeout is None:
-            raise RuntimeError("everybody waits, and nobody for a time: in virtual time that would be for ever")
+            raise RuntimeError("all tasks wait, and none for a time: in virtual time they would wait for ever")
         if not ready and timeout is not None and timeout > 0:
             self.now += timeout
         return ready
@@ -56,7 +56,7 @@ class VirtualClock:
             return START
 
     def monotonic(self) -> float:
-        """Return the same: nobody sets a virtual clock back."""
+        """Return the same time, because a virtual clock is never set back."""
         return self.now()
 
     async def sleep(self, seconds: float) -> None:

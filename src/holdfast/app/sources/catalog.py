@@ -1,8 +1,8 @@
-"""The catalogue of a run: what its manifests declare, by the manifest index of the store.
+"""The catalogue of a run: the declarations of its manifests, by the manifest index of the store.
 
 A catalogue is only opened for manifests without mistakes. Everything else, and every failure of the index, returns
-None: the manifests are then read one by one, which names the mistakes. A catalogue therefore never decides what is
-wrong, only that nothing is.
+None: the manifests are then read one by one, which names the mistakes. A catalogue therefore never reports a mistake,
+only that there is none.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import secrets
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -29,6 +29,7 @@ from holdfast.manifests import file_discovery, loader
 from holdfast.manifests.loader import Manifests
 from holdfast.manifests.project import Project
 from holdfast.model.address import Address
+from holdfast.model.record import dataclass
 from holdfast.policy.dependency_graph import Graph
 from holdfast.store import fingerprint_key
 from holdfast.store.manifest_index import ManifestSet
@@ -41,7 +42,7 @@ SWITCH: Final = "HOLDFAST_MANIFEST_INDEX"  # environment; "off" reads all manife
 
 @dataclass(slots=True)
 class Catalog:
-    """The declarations of a run, and what needs what among them."""
+    """The declarations of a run, and their dependencies."""
 
     manifests: Manifests  # with declarations only where there are templates, which need all of them at hand
     declarations: StoredDeclarations
@@ -81,7 +82,7 @@ def read_declared(
 ) -> Manifests | None:
     """Return some declarations of some files, with the strategies and templates there; None: read without the index.
 
-    What can only be wrong between files is not asked, because these are not all.
+    Mistakes between files are not searched for, because these are not all files.
     """
 
     def some(update: IndexUpdate, key: bytes) -> Manifests:  # noqa: ARG001
@@ -157,7 +158,7 @@ def _catalog(update: IndexUpdate, key: bytes) -> Catalog:
 
 
 def _fitting(update: IndexUpdate) -> tuple[ManifestSet, Graph]:
-    """Return what is known of the set of files, or examine it; raise NotIndexed if the files do not fit together."""
+    """Return the stored set of files, or examine the files. Raise NotIndexed if the files do not fit together."""
     index, codec = update.index, update.codec
     rows = sorted((file.row.path, file.row.digest, file.row.form) for file in update.files)
     key = codec.seal(msgspec.json.encode((update.version, rows)))
@@ -220,6 +221,6 @@ def _seal(update: IndexUpdate, key: bytes, found: ManifestSet) -> bytes:
 
 
 def _sealed(update: IndexUpdate, key: bytes) -> ManifestSet | None:
-    """Return what is known of a set of files, unless it is damaged."""
+    """Return the stored set of files, or None if it is absent or damaged."""
     found = update.index.load_set(key)
     return found if found is not None and found.seal == _seal(update, key, found) else None

@@ -1,10 +1,9 @@
-"""Declarations as the manifest index holds them: what is written, and how it is read back."""
+"""Declarations as the manifest index holds them: their encoding and decoding."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -15,6 +14,7 @@ from holdfast.errors import Location, UnhashableError
 from holdfast.manifests.secrets import SECRET_REF
 from holdfast.model.address import Address
 from holdfast.model.json import Json
+from holdfast.model.record import dataclass
 from holdfast.model.resource import Declaration, Import, ManagementPolicy
 from holdfast.policy import dependency_graph, references, source_location
 from holdfast.policy.references import Reference

@@ -68,7 +68,7 @@ class FileSource:
     def read_declaring(self, states: Iterable[ResourceState]) -> Manifests:
         """Read the files that declared some resources when these were last checked.
 
-        Other declarations of those files are left out, because what they refer to may be in files that are not read.
+        Other declarations of those files are left out, because their references may lead to files that are not read.
         """
         wanted: Mapping[str, ResourceState] = {str(state.address): state for state in states}
         files = {state.declared.source.rpartition(":")[0] for state in wanted.values() if state.declared.source}

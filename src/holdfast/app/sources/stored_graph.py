@@ -1,4 +1,4 @@
-"""What needs what among the declarations of the manifest index, without their documents."""
+"""Dependencies among the declarations of the manifest index, without their documents."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Value = TypeVar("Value")
 
 
 class Binding(msgspec.Struct, array_like=True, frozen=True):
-    """What the references of one declaration mean, and what it needs."""
+    """The targets of the references of one declaration, and its dependencies."""
 
     fields: list[tuple[str, str, str, bool]]  # text, address, path, is_id
     needs: list[str]
@@ -113,7 +113,7 @@ class StoredGraph:
         return Graph(StoredAddresses(self._index), _Edges(self), _Bindings(self))
 
     def binding(self, address: Address) -> Binding | None:
-        """Return what the references of a declaration mean; None if it has none."""
+        """Return the targets of the references of a declaration, or None if it has none."""
         if not self.linked or self._has_all:
             return self._known.get(address)
         if address not in self._known:

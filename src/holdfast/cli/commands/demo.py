@@ -1,4 +1,4 @@
-"""`holdfast demo`: the whole product on this machine: an API of our own, files, a vandal, and the truth about them."""
+"""`holdfast demo`: the whole product on this machine, with an API of our own, files and injected drift."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SHOWN = 8  # lines of a kind before the rest is counted
 @click.command("demo")
 @click.option("--keep", metavar="FOLDER", help="Work in this folder and leave it there, to look around afterwards.")
 def demo_command(keep: str | None) -> int:
-    """Take a self-contained tour: declare, apply, vandalise, detect, explain, correct, and stay within limits.
+    """Take a self-contained tour: declare, apply, drift, detect, explain, correct, and stay within limits.
 
     Starts a small API of its own on this machine, and leaves nothing running.
     """
@@ -75,10 +75,12 @@ class Tour:
 
     async def _detecting(self) -> None:
         await self._apply("Twenty resources are declared: twelve widgets behind an API, eight files.")
-        await self._check("Nobody touched anything. The service filled in sizes and reordered tags; that is known:")
+        await self._check(
+            "Nothing has drifted. The service filled in sizes and reordered tags; these are known differences:"
+        )
         self.inject_drift()
-        await self._check("A vandal went through. Everything it did is found, and told apart:")
-        await self._apply("Revert, with the smallest write that does it. What nobody declared is only reported:")
+        await self._check("Widgets and files changed outside Holdfast. Every change is found and classified:")
+        await self._apply("Revert, with the smallest write that does it. Undeclared fields are only reported:")
         green = "color: green # as in the brand book\n"
         _rewrite("infra/widgets.yaml", green, f"{green}    size: medium\n")
         await self._apply("So you declare the size of the green widget yourself:")
@@ -91,7 +93,7 @@ class Tour:
             report = await self._apply(f"Another controller paints the black widget, for the {number} time:")
         codes = {reason.code for one in report.checked for reason in one.decision.reasons}
         self._expect("contention" in codes, "the contention was not seen in the third round")
-        told = await self._command("It is named, and the field is left alone until somebody decides:", "contention")
+        told = await self._command("It is named, and the field is left alone until a person decides:", "contention")
         self._expect(OTHER_WRITER in told, "the other writer was not named")
         title = "You decide that the other writer is right. The live value goes into the manifest, comments and all:"
         await self._command(title, "accept", "shop/Widget/black", "/color", "-f", "infra")
@@ -101,7 +103,7 @@ class Tour:
     async def _freeze(self) -> None:
         """Hold corrections back until a freeze is over; looking goes on."""
         _rewrite("holdfast.yaml", "corrections:\n", f"corrections:\n{demo_fixtures.FREEZE}")
-        _edit(self._widgets, "pink", "somebody", color="magenta")
+        _edit(self._widgets, "pink", "an-operator", color="magenta")
         report = await self._apply("A freeze is on. The drift of the pink widget is seen, its correction waits:")
         held = [one for one in report.checked if one.decision.action is Action.HOLD]
         self._expect(len(held) == 1 and not report.acted, "the freeze did not hold the correction")
@@ -172,7 +174,7 @@ class Tour:
         return report
 
     async def _command(self, title: str, *arguments: str) -> str:
-        """Run a command as a user would, and show what it says."""
+        """Run a command as a user would, and show its output."""
         _say(title, f"holdfast {' '.join(arguments)}")
         environment = {**os.environ, **({"FORCE_COLOR": "1"} if console.use_colour() else {"NO_COLOR": "1"})}
         process = await asyncio.create_subprocess_exec(

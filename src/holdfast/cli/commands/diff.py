@@ -43,10 +43,10 @@ def diff_command(
     detailed_exitcode: bool,
     output_: str,
 ) -> int:
-    """Compare DESIRED (a declaration) with OBSERVED (what is there); YAML or JSON, - is standard input.
+    """Compare DESIRED (a declaration) with OBSERVED (live state); YAML or JSON, - is standard input.
 
-    With --baseline the comparison is three-way: it says who moved, and what the service fills in by itself is not
-    mistaken for a change.
+    With --baseline the comparison is three-way: it names the side that changed, and values that the service fills
+    in are no findings.
 
     \b
     Examples:
@@ -83,7 +83,7 @@ def _rules(files: tuple[str, ...], provider: str, kind: str, want: Json) -> prof
 
 
 def _shipped(provider: str, kind: str, want: Json) -> Sequence[Profile]:
-    """Return what ships for a kind: of a provider that knows its kinds, what it knows of this one."""
+    """Return the profiles that ship for a kind: those of the provider if it knows the kind, else the built-in ones."""
     if provider == azure.NAME and kind in (kinds := azure.Kinds()):
         known = kinds[kind]
         return known.profiles_in(known.version_of(want if isinstance(want, dict) else {}))

@@ -1,4 +1,4 @@
-"""`holdfast discover`: what is live and declared nowhere, how much of it, and manifests that take it over."""
+"""`holdfast discover`: undeclared live resources, their number, and manifests that adopt them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _LONGEST: Final = 100  # characters of a file name
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What came of one stranger: the file that was written, or why there is none."""
+    """The result for one undeclared resource: the file that was written, or the reason why there is none."""
 
     drafted: Drafted
     file: Path | None = None
@@ -50,7 +50,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What a user asked for."""
+    """The options that the user gave."""
 
     options: ProjectOptions
     connections: tuple[str, ...]
@@ -66,10 +66,10 @@ class Wish:
     "files",
     multiple=True,
     metavar="PATH",
-    help="Manifests that say what is declared; by default those beside holdfast.yaml (may be repeated).",
+    help="Manifests with the declarations; by default those beside holdfast.yaml (may be repeated).",
 )
 @click.option("--project", metavar="FILE", help="The project file; holdfast.yaml here or above by default.")
-@click.option("--store", metavar="FILE", help="The store; .holdfast/holdfast.db by default.")
+@click.option("--store", metavar="URL", help="The store, a file or URL; .holdfast/holdfast.db by default.")
 @click.option("--connection", "connections", multiple=True, metavar="NAME", help="Only this one (may be repeated).")
 @click.option("--kind", "kinds", multiple=True, metavar="GLOB", help="Only kinds that match (may be repeated).")
 @click.option(

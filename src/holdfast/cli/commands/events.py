@@ -84,13 +84,13 @@ class Wanted:
 
 
 def correlation_of(event: AuditEvent) -> str | None:
-    """Return what ties an event to others: the remediation it is about, or the write."""
+    """Return the id that an event shares with others: that of its remediation or its write."""
     found = event.data.get("correlation_id") or event.data.get("operation")
     return found if isinstance(found, str) else None
 
 
 def _as_json(chained: ChainedEvent, source: str) -> dict[str, Json]:
-    """Return an event as a CloudEvent; what the chain says about it goes into extension attributes."""
+    """Return an event as a CloudEvent. Its place in the chain goes into extension attributes."""
     event = chained.event
     ident = str(event.data.get("id") or chained.hash)
     data = {key: value for key, value in event.data.items() if not (key == "id" and value == ident)}

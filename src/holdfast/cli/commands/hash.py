@@ -92,7 +92,7 @@ def _row(
 
 
 def _configmaps(workload: Json, files: tuple[str, ...]) -> dict[str, ConfigMapData | None]:
-    """Read ConfigMaps by name; one that the workload refers to and nobody gave counts as absent."""
+    """Read ConfigMaps by name. One that the workload refers to and no file has counts as absent."""
     kind, spec = workload.get("kind", ""), workload.get("spec", {})
     found: dict[str, ConfigMapData | None] = dict.fromkeys(fingerprint.configmap_references(kind, spec))
     for file in files:

@@ -1,4 +1,4 @@
-"""The command `metrics`: what the store knows, in the text formats of Prometheus and OpenMetrics."""
+"""The command `metrics`: the contents of the store in the text formats of Prometheus and OpenMetrics."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import click
 
 import holdfast
 from holdfast.app.options import ProjectOptions
-from holdfast.app.project import require_store
 from holdfast.app.sources.files import find_config
+from holdfast.app.store_location import require_store, store_url
 from holdfast.cli import atomic_write
 from holdfast.cli.run import run
 from holdfast.errors import InputError
@@ -40,7 +40,7 @@ Writer = Callable[[Iterable[Family]], bytes]
     help="Manifests of templates, for the limits of rollouts: a file, a folder or a glob (may be repeated).",
 )
 @click.option("--project", metavar="FILE", help="The project file; holdfast.yaml here or above by default.")
-@click.option("--store", metavar="FILE", help="The store; .holdfast/holdfast.db by default.")
+@click.option("--store", metavar="URL", help="The store, a file or URL; .holdfast/holdfast.db by default.")
 @click.option("--output", metavar="FILE", help="Write to a file, which is replaced as a whole, instead of printing.")
 @click.option(
     "--format",
@@ -59,7 +59,7 @@ def metrics_command(
     format_: str,
     per_resource: bool,
 ) -> int:
-    """Print what the store knows as metrics, without asking the connections.
+    """Print the state of the store as metrics; makes no API calls.
 
     \b
     Examples:
@@ -69,12 +69,12 @@ def metrics_command(
     """
     write = writer(format_)
     loaded = find_config(ProjectOptions(manifests, project, store))
-    path = Path(store) if store else loaded.store
-    require_store(path)
+    url = store_url(store, loaded)
+    require_store(url)
     templates = loader.read(manifests, loaded).templates if manifests else ()
 
     async def main(_stop: asyncio.Event) -> int:
-        text = write(await _gathered(path, templates, per_resource=per_resource))
+        text = write(await _gathered(url, templates, per_resource=per_resource))
         if output is None:
             click.echo(text, nl=False)
         else:
@@ -84,8 +84,8 @@ def metrics_command(
     return run(main)
 
 
-async def _gathered(path: Path, templates: Sequence[Template], *, per_resource: bool) -> list[Family]:
-    opened = await holdfast.store.open(path)
+async def _gathered(url: str | Path, templates: Sequence[Template], *, per_resource: bool) -> list[Family]:
+    opened = await holdfast.store.open(url)
     try:
         now = SystemClock().now()
         return await store_samples.gather(
@@ -96,7 +96,7 @@ async def _gathered(path: Path, templates: Sequence[Template], *, per_resource: 
 
 
 def writer(format_: str) -> Writer:
-    """Return what writes families down, before anything is read: without the library there is no point in reading."""
+    """Return the writer of families. It is loaded before the store is read, because the library may be missing."""
     try:
         from prometheus_client import exposition, registry
         from prometheus_client.openmetrics import exposition as openmetrics

@@ -60,7 +60,7 @@ def _chosen(project: Project, names: Sequence[str]) -> list[TemplateGroup]:
 @options.singly
 @console.option(*options.FORMATS)
 def status_command(names: tuple[str, ...], output_: str, **rest: Any) -> int:
-    """Say where rollouts are, what they wait for, and what is found about children.
+    """Show the progress of rollouts and findings about children.
 
     Exit code 1 if one has stopped and waits for a person.
 
@@ -101,7 +101,7 @@ Turn = Callable[[TemplateGroup, float], tuple[RolloutRecord | None, str]]
 
 
 async def _turned(project: Project, name: str, turn: Turn, event: str) -> int:
-    """Change the rollout of a template, if it is still what was looked at; else look again."""
+    """Change the rollout of a template, if it has not changed since it was read; else read it again."""
     repository = RolloutRepository(project.store, project.clock)
     if not [each for each in _chosen(project, [name]) if each.template.name == name]:
         raise InputError(f"template {name!r} has no children of its own; name the template that uses it")
@@ -131,7 +131,7 @@ async def _turned(project: Project, name: str, turn: Turn, event: str) -> int:
 @click.option("--why", default="", help="For those who find it paused.")
 @options.singly
 def pause_command(name: str, why: str, **rest: Any) -> int:
-    """Begin nothing more; what was begun is finished.
+    """Start no more children, and finish those under way.
 
     \b
     Examples:
@@ -172,9 +172,10 @@ def resume_command(name: str, **rest: Any) -> int:
 @click.option("--to", type=int, metavar="GENERATION", help="Go to this one, not to the one before; see `history`.")
 @options.singly
 def undo_command(name: str, to: int | None, **rest: Any) -> int:
-    """Go back to what the children were before; the next apply or a running watch does it.
+    """Revert the children to an earlier revision.
 
-    The template still declares the new revision. It is not tried again until the template is edited, or resumed.
+    The next apply or a running watch does it. The template still declares the new revision, which
+    is not tried again until the template is edited, or resumed.
 
     \b
     Examples:

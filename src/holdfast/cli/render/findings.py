@@ -107,13 +107,13 @@ def show_verdict(verdict: Verdict) -> None:
 
 
 def show(findings: Iterable[Finding], indent: str = "  ") -> None:
-    """Print findings, one block each: where, what is there and what is declared, who, by which rule."""
+    """Print findings, one block each: path, live and declared value, author, rule."""
     for finding in findings:
         _show_one(finding, _SYMBOL[finding.op], change_text(finding), indent)
 
 
 def show_planned(findings: Iterable[Finding], written: frozenset[str], indent: str = "  ") -> None:
-    """Print findings as a plan has them: `written` from what is there to what is declared, the others as they stay."""
+    """Print findings as a plan has them: `written` from the live to the declared value, the others as they stay."""
     for finding in findings:
         if paths.format_path(finding.path) in written:
             _show_one(finding, _SYMBOL[_REVERSED.get(finding.op, finding.op)], write_text(finding), indent)
@@ -130,7 +130,7 @@ def _show_one(finding: Finding, symbol: tuple[str, str], text: str, indent: str)
 
 
 def show_likely_actors(likely_actors: Sequence[LikelyActor], indent: str = "  ") -> None:
-    """Print who may have done it: those for whom more speaks than a possibility, else the first that there is."""
+    """Print the likely actors: those with more than low confidence, else the first of all."""
     likely = [each for each in likely_actors if each.confidence is not Confidence.LOW]
     for each in likely or likely_actors[:1]:
         console.line(f"{indent}by {each.who}  {each.confidence.value} confidence: {each.why}", fg="bright_black")
@@ -148,7 +148,7 @@ def likely_actor_as_json(likely_actor: LikelyActor) -> dict[str, Json]:
 
 
 def change_text(finding: Finding) -> str:
-    """Say what is there, and what is declared or was there before."""
+    """Return the live value with the declared or the previous one as text."""
     if finding.op is Op.REORDERED:
         return "the same elements in another order"
     live = value_text(finding.observed)
@@ -158,12 +158,12 @@ def change_text(finding: Finding) -> str:
 
 
 def write_text(finding: Finding) -> str:
-    """Say what a write would change: from the live value to the declared one."""
+    """Return the change of a write as text: from the live value to the declared one."""
     if finding.op is Op.REORDERED:
         return "the same elements in another order"
     return f"{value_text(finding.observed)} → {value_text(_declared(finding))}"
 
 
 def _declared(finding: Finding) -> Json:
-    """Return what a write would put there: what is declared, else what was there before."""
+    """Return the value that a write would send: the declared one, else that of the baseline."""
     return finding.desired if finding.desired is not ABSENT else finding.baseline

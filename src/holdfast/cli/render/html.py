@@ -130,7 +130,7 @@ def render(report: RunReport, around: Around) -> str:
 
 
 def text(value: str) -> str:
-    """Escape a text for HTML, attributes included; what must not be seen as it is stands as it does in JSON."""
+    """Escape a text for HTML, attributes included. Characters that must not be shown are escaped as in JSON."""
     return display_value.utf8(escape(terminal_escape.in_a_line(value), quote=True))
 
 

@@ -1,7 +1,7 @@
 """JUnit: one test case a resource, so that any CI shows drift the way it shows failing tests.
 
-A failure is something that differs, an error is something that could not be read, and what was not checked is skipped:
-silence is never green.
+A difference is a failure, an unreadable resource is an error, and an unchecked resource is skipped: silence is never
+green.
 """
 
 from __future__ import annotations
@@ -113,5 +113,5 @@ def _suppressed(suppressed: Suppressed) -> str:
 
 
 def _clean(text: str) -> str:
-    """Replace what XML cannot hold, not even escaped: control characters and halves of surrogate pairs."""
+    """Replace characters that XML cannot hold, not even escaped: control characters and halves of surrogate pairs."""
     return _NOT_XML.sub("\ufffd", text)

@@ -1,8 +1,8 @@
 """Markdown for pull-request comments and job summaries: a headline, a table, and a diff a resource, folded away.
 
 Everything is escaped for the dialect of GitHub and GitLab: no value can close a table cell, a code block or a
-`<details>`, draw an image, or call a person by `@name`. The whole stays below the size that a comment may have; what
-does not fit is left out resource by resource, and counted.
+`<details>`, draw an image, or notify a person by `@name`. The page stays below the size limit of a comment. Resources
+that do not fit are left out one by one, and counted.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import Blocked
 
 LIMIT: Final = 65_536  # GitHub counts characters; we count bytes, which are never fewer
-_RESERVED: Final = 1_024  # bytes for the lines that say what was left out
+_RESERVED: Final = 1_024  # bytes for the lines about omitted parts
 _MOST_FINDINGS: Final = 40  # a resource
 _MOST_LINES: Final = 60  # of a diff between two texts
 _VALUE_WIDTH: Final = 300  # characters
@@ -69,7 +69,7 @@ def _table_head(command: str) -> tuple[str, str]:
 
 
 class _Item(NamedTuple):
-    """One resource: its row of the table, and what is folded away."""
+    """One resource: its row of the table, and its folded details."""
 
     row: str
     details: str
@@ -77,7 +77,7 @@ class _Item(NamedTuple):
 
 @dataclass(slots=True)
 class _Page:
-    """What has been written so far, within the limit."""
+    """The text written so far, within the limit."""
 
     used: int
     command: str
@@ -107,7 +107,7 @@ class _Page:
         return True
 
     def lines(self, items: int) -> Iterator[str]:
-        """Go through the table, the details, and what was left out."""
+        """Yield the table, the details, and the counts of omitted parts."""
         if self._table:
             yield from (*_table_head(self.command), *self._table, "")
         yield from self._details
@@ -255,7 +255,7 @@ def _flat(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    """Escape a text so that it is shown as it is: no markup, no HTML, nobody called."""
+    """Escape a text so that it is shown literally: no markup, no HTML, and no mention that notifies a user."""
     escaped = _PUNCTUATION.sub(r"\\\1", _flat(text))
     for character, entity in (("&", "&amp;"), ("<", "&lt;")):
         escaped = escaped.replace(character, entity)

@@ -39,7 +39,7 @@ def show_record(record: RemediationRecord, now: float) -> None:
 
 
 def status(record: RemediationRecord, now: float) -> str:
-    """Say how far a remediation has come."""
+    """Return the progress of a remediation in a few words."""
     state = record.assessment
     if record.is_open and state is None:
         return "under way"
@@ -68,7 +68,7 @@ def is_begun(acted: ActionResult) -> bool:
 
 
 def show_begun(begun: int) -> None:
-    """Say who assesses so many corrections: nobody does it by itself."""
+    """Print that so many corrections wait to be assessed, and how to assess them."""
     if begun:
         begun_text = count(begun, "correction")
         console.line(
@@ -77,7 +77,7 @@ def show_begun(begun: int) -> None:
 
 
 def show_details(record: RemediationRecord) -> None:
-    """Print what is known of one remediation."""
+    """Print the details of one remediation."""
     state = record.assessment
     console.line(f"  state before: {record.pre.hash if record.pre is not None else record.pre_note or 'not known'}")
     if state is None:
@@ -114,14 +114,14 @@ def show_all(found: Sequence[RemediationRecord], now: float) -> None:
 
 
 def show(account: AttemptHistory, now: float) -> None:
-    """Print what was tried on a target."""
+    """Print the attempts on a target."""
     today = account.today
     known = today.hash if isinstance(today, StateHash) else f"not known ({today.detail})"
     console.line(f"{account.target}: today's state is {known}", bold=True)
     for told in account.told:
         _show_told(told, now)
     if not account.told:
-        console.line("  nothing was tried, or nobody announced it")
+        console.line("  nothing was tried, or no attempt was announced")
     if account.unassessed:
         said = f"{account.unassessed} writes of ours were not assessed: holdfast corrections {account.target}"
         console.line(f"  {said}", fg="bright_black")

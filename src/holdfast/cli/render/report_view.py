@@ -1,4 +1,4 @@
-"""What every rendering needs of a report: order, counts, coverage, words, and where things are declared.
+"""The parts of a report that every rendering needs: order, counts, coverage, words, and source locations.
 
 Knows nothing of any format.
 """
@@ -45,16 +45,16 @@ WHO: Final = {
 HOW: Final = {
     Op.CHANGED: "changed",
     Op.ADDED: "added",
-    Op.MISSING: "gone",
+    Op.MISSING: "removed",
     Op.ELEMENT_ADDED: "element added",
-    Op.ELEMENT_MISSING: "element gone",
+    Op.ELEMENT_MISSING: "element removed",
     Op.REORDERED: "reordered",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What a rendering depends on besides the report; a renderer has no clock and looks at no file."""
+    """The inputs of a rendering in addition to the report, because a renderer has no clock and reads no file."""
 
     version: str
     root: Path  # the top of the repository, from which files are named
@@ -65,7 +65,7 @@ class Around:
 
 @dataclass(frozen=True, slots=True)
 class SourcePlace:
-    """Where something is declared; `uri` is a path below the root, or absolute for what lies outside of it."""
+    """The place of a declaration. `uri` is a path below the root, or an absolute path outside of it."""
 
     uri: str
     line: int
@@ -79,18 +79,18 @@ class SourcePlace:
 
 
 def by_weight(report: RunReport) -> list[CheckResult]:
-    """Return what was checked, the worst first, then by address."""
+    """Return the checked resources, the worst first, then by address."""
     weight = {status: place for place, status in enumerate(ORDER)}
     return sorted(report.checked, key=lambda one: (weight[one.verdict.status], str(one.address)))
 
 
 def by_address(report: RunReport) -> list[CheckResult]:
-    """Return what was checked, by address."""
+    """Return the checked resources by address."""
     return sorted(report.checked, key=lambda one: str(one.address))
 
 
 def counts(report: RunReport) -> dict[Status, int]:
-    """Return how many resources have which status, the worst first, without those that nobody has."""
+    """Return the number of resources by status, the worst first, without zeros."""
     found = Counter(one.verdict.status for one in report.checked)
     return {status: found[status] for status in ORDER if found[status]}
 
@@ -101,14 +101,14 @@ def words(status: Status) -> str:
 
 
 def headline(report: RunReport) -> str:
-    """Say how it stands in a few words."""
+    """Return the summary of a report in a few words."""
     said = [f"{number} {words(status)}" for status, number in counts(report).items()]
     return ", ".join(said) or "nothing was checked"
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How much of what is declared could be judged, and what became of the rest."""
+    """The number of declared resources that could be judged, and the numbers of the others by reason."""
 
     total: int
     judged: int
@@ -118,7 +118,7 @@ class Coverage:
 
     @property
     def is_complete(self) -> bool:
-        """Whether silence means that nothing differs; what waits for an apply is no gap."""
+        """True if no finding means no difference. A resource that waits for an apply is no gap."""
         return not self.unread and not self.not_reached
 
     def __str__(self) -> str:
@@ -133,7 +133,7 @@ class Coverage:
 
 
 def coverage(report: RunReport) -> Coverage:
-    """Count what could be judged."""
+    """Count the resources that could be judged."""
     unknown = sum(one.verdict.status is Status.UNKNOWN for one in report.checked)
     lost = sum(one.is_error for one in report.waiting)
     return Coverage(
@@ -146,14 +146,14 @@ def coverage(report: RunReport) -> Coverage:
 
 
 def suppressions(report: RunReport) -> Iterator[tuple[CheckResult, Suppressed]]:
-    """Go through what was suppressed, by address."""
+    """Yield the suppressed findings by address."""
     for one in by_address(report):
         for suppressed in one.verdict.suppressed:
             yield one, suppressed
 
 
 def suppressed_line(report: RunReport) -> str:
-    """Say how much was suppressed and why, or nothing."""
+    """Return a line with the number of suppressed findings by reason, or an empty string."""
     found = Counter(suppressed.because for _, suppressed in suppressions(report))
     said = [f"{found[why]} {why.value}" for why in SuppressionReason if found[why]]
     return f"Suppressed: {', '.join(said)}." if said else ""
@@ -227,14 +227,14 @@ def for_programs(value: Json) -> Json:
 
 
 def is_write(around: Around) -> bool:
-    """Return True if the rendering is about what is to be done, rather than about what moved."""
+    """Return True if the rendering is about planned writes, rather than about drift."""
     return around.command == "plan"
 
 
 def before_and_after(finding: Finding, *, write: bool) -> tuple[Json, Json]:
-    """Return the two sides of a diff: what moved goes from declared to live, a write from live to declared.
+    """Return the two sides of a diff: drift goes from declared to live, a write from live to declared.
 
-    What was never declared is measured against the baseline.
+    An undeclared field is compared with the baseline.
     """
     declared = finding.desired if finding.desired is not ABSENT else finding.baseline
     return (finding.observed, declared) if write else (declared, finding.observed)

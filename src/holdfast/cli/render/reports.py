@@ -1,4 +1,4 @@
-"""How runs look: plans with Terraform's symbols, checks with their coverage, applies with what was done."""
+"""The output of runs: plans with Terraform's symbols, checks with their coverage, applies with their results."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _COLOUR = {
 
 
 def show_plan(report: RunReport, *, everything: bool = False) -> None:
-    """Print what differs and what would be done."""
+    """Print the differences and the planned actions."""
     for checked in _by_address(report.checked):
         if everything or is_news(checked):
             show_checked(checked)
@@ -67,7 +67,7 @@ def show_groups(report: RunReport, *, everything: bool = False) -> None:
 
 
 def is_news(checked: CheckResult) -> bool:
-    """Tell whether a resource has something to show."""
+    """Return True if a resource has something to show."""
     return checked.decision.action is not Action.NONE or checked.verdict.status is not Status.IN_SYNC
 
 
@@ -106,7 +106,7 @@ def _written(checked: CheckResult) -> frozenset[str]:
 
 
 def asks(checked: CheckResult) -> bool:
-    """Tell whether a person's yes would let a held decision go."""
+    """Return True if an approval would release a held decision."""
     held = checked.decision.action is Action.HOLD
     return held and not ASKING.isdisjoint(reason.code for reason in checked.decision.reasons)
 
@@ -118,7 +118,7 @@ def _show_suppressed(checked: CheckResult, indent: str) -> None:
 
 
 def suppressed_line(report: RunReport) -> str | None:
-    """Say how much does not count though it is there; it must never look as if it were not."""
+    """Return a line with the number of suppressed findings, so that they never look absent."""
     count = report.tally.suppressed
     said = [
         f"{count[because]} {because.value}"
@@ -129,7 +129,7 @@ def suppressed_line(report: RunReport) -> str | None:
 
 
 def joined_line(report: RunReport) -> str | None:
-    """Say which defaults of services joined a baseline with this look; it is said once."""
+    """Return a line with the defaults of services that joined a baseline in this check. It is shown once."""
     joined = report.tally.joined
     if not joined:
         return None
@@ -137,7 +137,7 @@ def joined_line(report: RunReport) -> str | None:
 
 
 def show_waiting(waiting: Iterable[Blocked]) -> None:
-    """Print what cannot be looked at yet, and why."""
+    """Print the resources that cannot be checked yet, with the reasons."""
     for one in waiting:
         symbol = console.styled("  x" if one.is_error else "  …", fg="red" if one.is_error else "cyan", bold=True)
         console.line(f"{symbol} {one.declaration.address}  waits: {one.reason}")
@@ -214,8 +214,10 @@ def show_check(report: RunReport, *, everything: bool = False) -> None:
     for checked in _by_address(report.checked):
         if everything or has_verdict_to_show(checked):
             show_verdict(checked, everything=everything)
-    show_waiting(report.waiting)
-    show_groups(report, everything=everything)
+    if report.waiting:
+        show_waiting(report.waiting)
+    if report.groups:
+        show_groups(report, everything=everything)
     console.line(check_line(report), bold=True)
     _show_coverage(report)
 
@@ -246,17 +248,20 @@ def check_line(report: RunReport) -> str:
 
 
 def counted_line(count: Counter[Status]) -> str:
-    """Return how many were checked, and with what result."""
+    """Return the number of checked resources by status."""
     said = [f"{count[status]} {status.value.replace('_', ' ')}" for status in Status if count[status]]
     return f"Checked {count.total()}: {', '.join(said) or 'nothing declared'}."
 
 
 def _show_coverage(report: RunReport) -> None:
-    show_undeclared(report.undeclared)
-    for said in (suppressed_line(report), joined_line(report)):
-        if said is not None:
-            console.line(said, fg="cyan")
-    statuses = report.tally.statuses
+    if report.undeclared:
+        show_undeclared(report.undeclared)
+    tally = report.tally
+    if tally.suppressed or tally.joined:
+        for said in (suppressed_line(report), joined_line(report)):
+            if said is not None:
+                console.line(said, fg="cyan")
+    statuses = tally.statuses
     unread = statuses[Status.UNKNOWN]
     total = statuses.total() + len(report.waiting) + len(report.not_reached)
     missed = unread + sum(one.is_error for one in report.waiting) + len(report.not_reached)
@@ -342,7 +347,7 @@ def apply_line(report: RunReport) -> str:
 
 
 def show_not_taken(report: RunReport) -> None:
-    """Print what creations were told and did not take: a misspelt field looks just like that."""
+    """Print the fields that creates sent without effect, because a misspelt field looks just like that."""
     for address, entries in sorted(report.not_taken.items(), key=lambda item: str(item[0])):
         for each in entries:
             text = f"{findings.value_text(each.live)} where {findings.value_text(each.declared)} was declared"
@@ -459,17 +464,21 @@ def summary(report: RunReport) -> dict[str, Json]:
 
 
 def statuses(report: RunReport) -> list[Status]:
-    """Return the verdicts that a run has; what waits for an apply is pending, what was not reached unknown."""
+    """Return the verdicts of a run. A resource that waits for an apply is pending, one that was not reached unknown."""
     waiting = [Status.UNKNOWN if one.is_error else Status.PENDING for one in report.waiting]
-    waiting += [Status.PENDING] * _acting_rollouts(report)
+    if report.groups:
+        waiting += [Status.PENDING] * _acting_rollouts(report)
     return [*report.tally.statuses, *waiting, *([Status.UNKNOWN] if report.not_reached else [])]
 
 
 def is_blocked(report: RunReport) -> bool:
-    """Tell whether something is held back or refused, or a rollout has stopped."""
+    """Return True if a decision is held or blocked, or a rollout has stopped."""
     decided = report.tally.decisions
-    return bool(decided[Action.BLOCK] or decided[Action.HOLD]) or has_stuck_rollout(report)
+    is_held = bool(decided[Action.BLOCK] or decided[Action.HOLD])
+    return is_held or (bool(report.groups) and has_stuck_rollout(report))
 
 
-def _by_address(checks: Sequence[CheckResult]) -> list[CheckResult]:
+def _by_address(checks: Sequence[CheckResult]) -> Sequence[CheckResult]:
+    if len(checks) < 2:
+        return checks
     return sorted(checks, key=lambda checked: str(checked.prepared.declaration.address))

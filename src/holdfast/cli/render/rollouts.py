@@ -26,7 +26,7 @@ _COLOUR: Final = {
 def show(
     group: TemplateGroup, now: float, unready: Sequence[Address] = (), turns: str = "", *, everything: bool = False
 ) -> None:
-    """Print one template: one line, what its rollout does or would do, and findings that nobody acts on."""
+    """Print one template: its line, the present or planned steps of its rollout, and findings without an action."""
     fine, total = render.up_to_date(group)
     name = console.styled(f"template {group.template.name}", bold=True)
     wanted = f" of {group.template.replicas} wanted" if group.template.replicas not in (None, total) else ""
@@ -46,7 +46,7 @@ def show(
 
 
 def show_child(owner: str, child: ChildRecord, now: float) -> None:
-    """Print what a child comes from, how it stands to each owner, and since when."""
+    """Print the origin of a child, its standing with each owner, and since when."""
     made_from = ", ".join(
         f"{name} revision {birth.revision or 'unknown'} (regime {birth.regime})" for name, birth in child.births.items()
     )

@@ -1,4 +1,4 @@
-"""What each class of drift is and what to do about it, for formats in which a tool explains its rules."""
+"""Explanations of the classes of drift, for formats in which a tool explains its rules."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ RULES: Final = {
         "error",
         "A declared value differs",
         "The live resource does not have the value that the manifest declares. "
-        "Apply to put it back, or change the declaration if the live value is right.",
+        "Apply to revert it, or change the declaration if the live value is right.",
     ),
     FindingClass.DEFAULTED.value: SarifRule(
         "error",
         "A value that the service had filled in differs",
-        "Nobody declared this field; the service had filled it in by the time of the last write, and somebody "
-        "changed it since. Declare the value that you want.",
+        "No manifest declares this field. The service had filled it in by the time of the last write, and it has "
+        "changed since. Declare the value that you want.",
     ),
     FindingClass.UNDECLARED.value: SarifRule(
         "error",
@@ -43,8 +43,8 @@ RULES: Final = {
     ),
     FindingClass.ELEMENT.value: SarifRule(
         "error",
-        "An element of a list was added or is gone",
-        "The live list does not have the elements that are declared. Apply to put them back, or declare the live ones.",
+        "An element of a list was added or removed",
+        "The live list does not have the elements that are declared. Apply to revert it, or declare the live ones.",
     ),
     FindingClass.SECRET.value: SarifRule(
         "error",
@@ -59,8 +59,8 @@ RULES: Final = {
     ),
     Status.MISSING.value: SarifRule(
         "error",
-        "The resource is gone",
-        "It was there and somebody removed it. Apply to make it again where that is allowed, or remove its manifest.",
+        "The resource is missing",
+        "It was deleted outside Holdfast. Apply to recreate it where that is allowed, or remove its manifest.",
     ),
     Status.PENDING.value: SarifRule(
         "note",

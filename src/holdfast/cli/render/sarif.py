@@ -1,8 +1,8 @@
 """SARIF 2.1.0: findings as code scanners show them, each at the line of the key that declares the field.
 
-A result is identified by its address and path, never by a value, so that it stays the same result while the world
-moves on. What could not be checked is a notification, and makes the invocation unsuccessful: an empty list of results
-must not be taken for a clean bill.
+A result is identified by its address and path, never by a value, so that it stays the same result while live state
+changes. An unchecked resource is a notification and makes the invocation unsuccessful, because an empty list of results
+must not be taken for success.
 """
 
 from __future__ import annotations
@@ -183,16 +183,16 @@ def fingerprint(address: Address, path: model.Path) -> str:
 def _change(finding: Finding) -> str:
     declared, live = report_view.before_and_after(finding, write=False)
     if declared is ABSENT:
-        return f"is {_said(live)}, which nobody declared"
+        return f"is {_said(live)}, which is not declared"
     if live is ABSENT:
-        return f"should be {_said(declared)} and is gone"
+        return f"should be {_said(declared)} and is missing"
     if declared == live:
         return f"was {report_view.HOW[finding.op]}"
     return f"should be {_said(declared)} and is {_said(live)}"
 
 
 def _said(value: Json) -> str:
-    """Name a value in a sentence; what is not a scalar is in the properties."""
+    """Return a value as text for a sentence. Values other than scalars are in the properties."""
     if isinstance(value, dict):
         return f"a mapping of {len(value)}"
     if isinstance(value, list):

@@ -1,8 +1,8 @@
-"""Writing live values into the manifest they were declared in: the heart of `holdfast accept`.
+"""Writing live values into the manifest that declares them, for `holdfast accept`.
 
-The result is read again before it is returned. It says exactly what the file said, with exactly the accepted changes;
-no character outside the entries concerned has moved. Where that cannot be had the change is refused, with the reason
-and what to do instead. Bytes in, bytes out: files are somebody else's business.
+The result is read again before it is returned. It has exactly the content of the file with exactly the accepted
+changes, and no character outside of the changed entries differs. A change for which that is impossible is refused with
+the reason and an alternative. Bytes in, bytes out: this module touches no files.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class _Work:
             yield attempt
 
     def _in_yaml(self, change: steps.DocumentEdit, wanted: Json) -> Iterator[str]:
-        """Try the edit itself and, in a flow collection without comments, writing that collection anew."""
+        """Try the edit itself and, in a flow collection without comments, rewriting that collection."""
         root = self._root()
         elsewhere = anchors.comes_from(self.text, root, change, self._first_line())
         if elsewhere:
@@ -171,7 +171,7 @@ class _Work:
 
 
 def _check(file: SourceText, part: Part, expected: list[Json], result: bytes) -> None:
-    """Read the whole result as manifests are read: one resource says what was wanted, the rest is what it was."""
+    """Read the whole result as manifests are read: one resource has the wanted content, the rest is unchanged."""
     try:
         found = [each.value for each in documents.read(result, file.name, is_json=file.is_json)]
     except DocumentError:

@@ -13,7 +13,10 @@ _INSTEAD: Final = "change it there by hand if all of them should change, or writ
 
 
 def comes_from(text: str, root: TextNode, change: DocumentEdit, line: int) -> str:
-    """Say that what an edit means stands at another place, nothing if it stands at its own; `line` is the first."""
+    """Return a message if the edited value comes from another place of the file, else an empty string.
+
+    `line` is the first line of the text.
+    """
     node = root
     last = len(change.pointer) - 1
     for depth, step in enumerate(change.pointer):
@@ -60,7 +63,7 @@ def _said(text: str, node: TextNode, line: int, how: str) -> str:
 
 
 def is_used_by(text: str, root: TextNode, change: DocumentEdit, line: int) -> str:
-    """Say that what an edit means has an anchor that other places use; nothing if it has none."""
+    """Return a message if the edited value has an anchor that other places use, else an empty string."""
     node = root
     touched = [root]
     for step in change.pointer:

@@ -24,7 +24,7 @@ from holdfast.policy import source_location
 
 
 class Unsaid(Enum):
-    """The value of what nobody said: not even that it is absent."""
+    """The marker for an unknown previous value, as opposed to an absent one."""
 
     UNSAID = "unsaid"
 
@@ -36,10 +36,10 @@ UNSAID: Final = Unsaid.UNSAID
 class Edit:
     """One value to be written into a declaration; the path begins at `spec.resource`, as those of findings do.
 
-    `was` is what the declaration said there when it was compared, ABSENT if nothing. With it an edit that does not fit
-    is refused; an index then counts the elements of the live list, as in findings, and means the declared element with
-    that content, or with ABSENT a new one; where that cannot be told the edit is refused. Without it an index is a
-    place in the declared list: what stands there is replaced, and one place behind the last adds an element.
+    `was` is the declared value at the time of the comparison, ABSENT if there was none. With it an edit that does not
+    fit is refused. An index then counts the elements of the live list, as in findings, and means the declared element
+    with that content, or with ABSENT a new one. If that element is ambiguous the edit is refused. Without `was` an
+    index is a place in the declared list: its element is replaced, and one place behind the last adds an element.
     """
 
     path: Path
@@ -73,9 +73,9 @@ class Change:
 
 
 def changes(declaration: Declaration, edits: Sequence[Edit]) -> list[Change]:
-    """Return what the edits come to, in an order in which each place is right when its turn comes.
+    """Return the changes of the edits, in an order in which each place is valid when its change is made.
 
-    Raise Refused for an edit that means no place, or a guarded one.
+    Raise Refused for an edit whose place does not exist or is guarded.
     """
     work = _Work(declaration)
     targets = [work.target(edit) for edit in edits]
@@ -91,7 +91,7 @@ def changes(declaration: Declaration, edits: Sequence[Edit]) -> list[Change]:
 
 
 def _moves(group: Sequence[_Target]) -> list[Change]:
-    """Order what comes to and goes from one map or list."""
+    """Order the additions and removals of one map or list."""
     above, holder = group[0].pointer[:-1], group[0].holder
     going = [target for target in group if target.value is ABSENT]
     if isinstance(holder, list):
@@ -158,7 +158,7 @@ class _Work:
         return _Target((), self._root, 0, value)
 
     def _holder(self, edit: Edit) -> tuple[Json, Pointer]:
-        """Return what holds the place of an edit, and where that is."""
+        """Return the collection that holds the place of an edit, and its pointer."""
         here: Json = self._root[0]
         pointer: Pointer = ()
         for depth, step in enumerate(edit.path[:-1]):
@@ -252,7 +252,7 @@ class _Work:
         raise self._refused(f"which element this means cannot be told; accept the whole list, or {BY_HAND}", pointer)
 
     def _check_was(self, edit: Edit, found: Json, place: Pointer) -> None:
-        """Refuse an edit that was made for another text, unless what stands there is guarded, which says more."""
+        """Refuse an edit that was made for another text. A guarded place is refused elsewhere with a better message."""
         if edit.was is UNSAID or self._guarded.trouble(place):
             return
         if not _says(found, edit.was):
@@ -264,14 +264,14 @@ def _is_index(step: Step) -> bool:
 
 
 def _says(found: Json, was: Json) -> bool:
-    """Tell whether a place of the manifest says what was compared, which had its references filled in."""
+    """Return True if a place of the manifest has the compared value, in which references were filled in."""
     if found is ABSENT or was is ABSENT:
         return found is was
     return typed_equal(edit_refusal.meant(found), was)
 
 
 def _spelling(here: dict[str, Json], step: str | int) -> str | None:
-    """Return the key as the map has it, whose case may differ from what was observed."""
+    """Return the key as the map spells it, whose case may differ from the observed one."""
     key = str(step)
     if key in here:
         return key

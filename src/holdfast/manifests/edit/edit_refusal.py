@@ -1,4 +1,4 @@
-"""What is never written into a manifest, and the error that says so."""
+"""The values that are never written into a manifest, and the error for them."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _REFERENCE = re.compile(r"(?<!\$)\$\{+[^{}]*\}*")  # $${ stands for a plain ${
 
 
 class Refused(InputError):  # noqa: N818 - an answer
-    """A change that cannot be made to a manifest without harm; says why and what to do instead. Nothing was written."""
+    """A change that cannot be made to a manifest without harm, with the reason and a remedy. Nothing was written."""
 
 
 class Guarded:
-    """The places of a declaration that point at something else: what stands there is not a value of its own."""
+    """The places of a declaration that refer to something else and have no value of their own."""
 
     def __init__(self, declaration: Declaration) -> None:
         self._references = dict(_references(declaration.desired))
         self._secrets = {pointer for pointer, _ in secrets.find(declaration.desired)}
 
     def trouble(self, pointer: Pointer) -> str:
-        """Say why what stands at a place, or the place itself, must not change; nothing if it may."""
+        """Return the reason why a place or its value must not change, or an empty string."""
         if any(_is_above(one, pointer) or _is_above(pointer, one) for one in self._secrets):
             return "this is or holds a reference to a secret; change the secret where it is kept, or " + BY_HAND
         for place, text in self._references.items():
@@ -62,7 +62,7 @@ def _is_above(one: Pointer, other: Pointer) -> bool:
 
 
 def value_trouble(value: Json) -> str:
-    """Say why a live value cannot be written into a manifest; nothing if it can."""
+    """Return the reason why a live value cannot be written into a manifest, or an empty string."""
     pending = [(value, 0)]
     while pending:
         here, depth = pending.pop()
@@ -98,7 +98,7 @@ def escaped(value: Json) -> Json:
 
 
 def meant(value: Json) -> Json:
-    """Return what a value without references means: the other way round."""
+    """Return the meaning of a value without references: the inverse of escaping."""
     if isinstance(value, str):
         return value.replace("$${", "${")
     if isinstance(value, dict):

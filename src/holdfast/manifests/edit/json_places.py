@@ -1,7 +1,7 @@
-"""Where in a JSON text each value stands; the values themselves are `compare.jsontext`'s business.
+"""The places of values in a JSON text. The values themselves come from the reader.
 
-Only for texts that have been read successfully: nothing is checked here but what that reader lets pass on purpose, a
-key that stands twice.
+Only for texts that were read successfully. Nothing is checked here but a duplicate key, which that reader accepts on
+purpose.
 """
 
 from __future__ import annotations

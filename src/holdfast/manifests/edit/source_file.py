@@ -1,6 +1,6 @@
 """The text of a manifest file, taken apart so that one document in it can change and all the rest cannot.
 
-Knows what editing must revert as it was: the byte order mark, the line ends, whether the last line has one.
+Knows the properties that an edit must keep: the byte order mark, the line ends, whether the last line has one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _HELM = re.compile(r"Source: \S+/templates/\S+")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One resource in a file: the document that holds it, what stands before and after, and where in it it stands."""
+    """One resource in a file: its document, the text before and after, and its place in the document."""
 
     before: str
     text: str
@@ -155,7 +155,7 @@ class SourceText:
         return codecs.BOM_UTF8 + out if self.data.startswith(codecs.BOM_UTF8) else out
 
     def surrounds(self, part: Part) -> bool:
-        """Tell whether what stands around a part in another state of the file stands here to the byte."""
+        """Return True if the text around a part of another version of the file is here byte for byte."""
         first, last = part.before.count("\n"), part.after.count("\n")
         other = part.ends
         return (
@@ -182,7 +182,7 @@ class SourceText:
 
 
 def _is_json(data: bytes, name: str) -> bool:
-    """Tell the notation as reading does."""
+    """Return True if the file is JSON, by the same rule as the loader."""
     lower = name.lower()
     return lower.endswith(".json") or (not lower.endswith(file_discovery.SUFFIXES) and documents.looks_like_json(data))
 

@@ -1,7 +1,7 @@
-"""Adding a waiver to a file, and taking one out: every other byte of the file stays as it is.
+"""Adding a waiver to a file and removing one, with every other byte of the file unchanged.
 
-The place is found from the events of the YAML reader. The result is read again before it is handed out, so that a file
-written in a way nobody thought of is refused rather than spoilt.
+The place is found from the events of the YAML reader. The result is read again before it is returned, so that a file
+in an unforeseen notation is refused rather than damaged.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _value(text: str) -> dict[str, Json]:
 
 
 def _checked(text: str | None, wanted: dict[str, Json], otherwise: str) -> str:
-    """Return the new text if it says what it should."""
+    """Return the new text if it has the wanted content."""
     try:
         found = _value(text) if text is not None else None
     except InputError:
@@ -133,7 +133,7 @@ class _Place:
 
 
 class _Finder:
-    """Goes through the events of one document and keeps what is below the key."""
+    """Goes through the events of one document and keeps those below the key."""
 
     def __init__(self, text: str) -> None:
         # The reader in Python, not the one in C: its marks count characters of the text.

@@ -16,6 +16,6 @@ Writes replace the file atomically (temporary file, fsync, rename, fsync of the 
 extended attributes, and change only the lines that must change. Keys that are not declared are left alone.
 
 Symbolic links are followed as long as they lead to a place below the root; the file they lead to is replaced, the link
-stays. A link that leads outside, or nowhere, is refused. Deleting removes the link and not what it leads to. A file
+stays. A link that leads outside, or nowhere, is refused. Deleting removes the link and not its target. A file
 with several hard links is replaced under this name only.
 """

@@ -1,8 +1,8 @@
-"""Putting a file in place of another, or where none was, so that every reader sees the old one or the new one whole.
+"""Replacing or creating a file so that every reader sees the whole old file or the whole new one.
 
-The new file is written beside its place, where nobody else can read it, given its attributes, flushed to disk, and then
-renamed; last the folder is flushed, so that the rename survives a power cut. Before the rename the caller is asked once
-more whether the world is still what the change was decided on. Blocking; failures of the world are OSError.
+The new file is written beside its place, readable only by its owner, given its attributes, flushed to disk, and then
+renamed. Last the folder is flushed, so that the rename survives a power cut. Before the rename the caller is asked once
+more whether the file is still as the change expects it. Blocking. Failures of the file system are OSError.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _OPENING: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class MovedError(Exception):
-    """Somebody was there first; nothing was changed."""
+    """Another writer changed the file first, and nothing was written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +101,9 @@ def remove(root: Root, place: Place) -> None:
 
 @contextlib.contextmanager
 def _locked(root: Root, path: PurePosixPath, *, make: bool = False) -> Iterator[int]:
-    """Hold the folder of a file open: what happens in it then happens in this very folder, even if it is moved.
+    """Hold the folder of a file open, so that all steps happen in this very folder even if it is moved.
 
-    Other processes of ours wait meanwhile, so that between the last look and the rename nobody of us comes in between.
+    Other processes of ours wait meanwhile, so that none of them comes between the last look and the rename.
     """
     with root.folder(path.parent, make=make) as handle:
         with contextlib.suppress(OSError):  # some network file systems have no locks; then the last look must do
@@ -112,13 +112,13 @@ def _locked(root: Root, path: PurePosixPath, *, make: bool = False) -> Iterator[
 
 
 def _name(place: Place, key: str) -> str:
-    """Return the name of an operation's temporary file, so that its own repetition clears away what it left."""
+    """Return the name of an operation's temporary file, so that its repetition removes the leftovers."""
     return TEMPORARY + hashlib.sha256(f"{place.id}\0{key}".encode()).hexdigest()[:24]
 
 
 @contextlib.contextmanager
 def _temporary(folder: int, place: Place, key: str, mode: int = _PRIVATE) -> Iterator[tuple[str, int]]:
-    """Make a file that is gone afterwards unless it was renamed; until it is dressed it is ours alone."""
+    """Create a temporary file that is removed afterwards unless it was renamed. It is private before it has a mode."""
     name = _name(place, key)
     with contextlib.suppress(FileNotFoundError):
         os.unlink(name, dir_fd=folder)

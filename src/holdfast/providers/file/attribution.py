@@ -1,6 +1,6 @@
-"""Who wrote a file last, as far as a file system tells: its owner, and when its content moved. Blocking; never raises.
+"""The likely writer of a file, as far as a file system records it: its owner, and when its content changed.
 
-Somebody who edits a file in place leaves its owner as it was, so an owner is a hint and no more.
+A writer that edits a file in place does not change its owner, so an owner is only a hint. Blocking; never raises.
 """
 
 from __future__ import annotations

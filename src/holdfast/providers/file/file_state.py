@@ -54,7 +54,7 @@ class Seen:
 
     @staticmethod
     def of_raw(raw: bytes) -> Seen:
-        """Rebuild what `raw` was made of."""
+        """Return the observation from its `raw` bytes."""
         head, _, data = raw.partition(b"\n")
         ident, mode, uid, gid = orjson.loads(head)
         return Seen(Place(ident, PurePosixPath(ident), PurePosixPath(ident)), data, mode, uid, gid)
@@ -149,7 +149,7 @@ def content(seen: Seen, declared: Declared) -> Json:
 
 
 def _typed(found: Json, wanted: Json) -> Json:
-    """Read the strings of an INI file as what is declared in their place, where their text says just that."""
+    """Read the strings of an INI file as the declared types, where the text is exactly that value."""
     if isinstance(found, dict):
         return {
             key: _typed(value, wanted.get(key, ABSENT) if isinstance(wanted, dict) else ABSENT)

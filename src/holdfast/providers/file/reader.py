@@ -42,8 +42,8 @@ class FileReader:
     async def list(self, kind: str) -> AsyncIterator[Listed]:
         """Read the files that the connection includes: documents by their extension, all others as texts.
 
-        What is Holdfast's own is left out: its project file, its manifests, its temporary files. So is a link that
-        leads nowhere or outside the root; anything else that cannot be read makes the list fail.
+        Holdfast's own files are left out: its project file, its manifests, its temporary files. So is a link that leads
+        nowhere or outside the root. Any other unreadable file makes the list fail.
         """
         for path in await asyncio.to_thread(lambda: sorted(self._included(kind))):
             seen = await asyncio.to_thread(file_state.look, self._root, path)
@@ -103,7 +103,7 @@ class FileReader:
         return await asyncio.to_thread(attribution.likely_actors, self._root, target)
 
     def signature(self, kind: str, document: Json) -> str | None:  # noqa: ARG002 - both kinds have an owner
-        """Return the owner in a document; unmoved since our own write, it accuses nobody."""
+        """Return the owner in a document. If it is unchanged since our own write, it is no evidence."""
         from holdfast.providers.file import attribution  # noqa: PLC0415
 
         return attribution.owner(document)

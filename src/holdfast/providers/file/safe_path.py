@@ -1,8 +1,7 @@
-"""Paths that stay below a root, whatever the declaration, the symbolic links or a race may say.
+"""Paths that stay below a root, despite declarations, symbolic links or races.
 
-Where a path leads is found out first, links and all. What is then opened is opened folder by folder from the root, each
-by its name in the one before and none through a link: a folder that somebody exchanges for a link in between is an
-error, and never a way out.
+A path is resolved first, with all its links. Then it is opened folder by folder from the root, each by its name in the
+previous one and none through a link: a folder that is replaced by a link in between is an error, and never an escape.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _PASSING: Final = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLO
 
 
 class OutsideError(Exception):
-    """A path that cannot be used; `trouble` is what a read of it is called."""
+    """A path that cannot be used. `trouble` is the error of a read."""
 
     def __init__(self, message: str, trouble: ReadError = ReadError.OTHER) -> None:
         self.trouble = trouble
@@ -51,7 +50,7 @@ class Root:
 
     @property
     def exists(self) -> bool:
-        """Return True if the folder is there; if not, nothing can be said about what is in it."""
+        """Return True if the folder exists. If not, nothing is known about its files."""
         return _is_there(self.path)
 
     def locate(self, relative: str) -> Place:
@@ -77,7 +76,7 @@ class Root:
 
     @contextlib.contextmanager
     def passing(self, folder: PurePosixPath) -> Iterator[int]:
-        """Hold a folder below the root, to open what is in it."""
+        """Hold a folder below the root, to open its entries."""
         handle = self.enter(folder)
         try:
             yield handle
@@ -86,7 +85,7 @@ class Root:
 
     @contextlib.contextmanager
     def folder(self, folder: PurePosixPath, *, make: bool = False) -> Iterator[int]:
-        """Hold a folder below the root open, to change what is in it; `make` it and those above where they lack."""
+        """Hold a folder below the root open, to change its entries. With `make`, create missing folders."""
         handle = self.enter(folder, _FOLDER, make=make)
         try:
             yield handle
@@ -131,7 +130,7 @@ def _is_link(folder: int, name: str) -> bool:
 
 
 def _is_there(path: Path) -> bool:
-    """Return True if something is there; where that cannot be known, let the attempt to open it say why."""
+    """Return True if the path exists. If that cannot be known, the attempt to open it fails with the reason."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):

@@ -21,7 +21,7 @@ _MODE = re.compile(r"0?[0-7]{3,4}")
 
 
 class BadDeclarationError(Exception):
-    """The declaration cannot be acted on; the message says what to edit."""
+    """The declaration cannot be used. The message names the field to edit."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,15 +36,15 @@ class FileWriter:
         self._root = root
 
     async def create(self, target: Target, key: str) -> WriteResult:
-        """Make the file and the folders above it; one that is there already must be just what would be made."""
+        """Create the file and the folders above it. An existing file must have exactly the declared content."""
         return await asyncio.to_thread(_answered, lambda: self._create(target, key))
 
     async def update(self, target: Target, change: Change, key: str) -> WriteResult:
-        """Change what must change; refuse if the file is not what the change was decided on."""
+        """Change the file. Refuse if the file has changed since the decision."""
         return await asyncio.to_thread(_answered, lambda: self._update(target, change, key))
 
     async def delete(self, target: Target, key: str, etag: str | None = None) -> WriteResult:  # noqa: ARG002 - idempotent
-        """Remove the file; with an etag, only if it is still what that was taken from."""
+        """Remove the file. With an etag, only if the file has not changed since."""
         return await asyncio.to_thread(_answered, lambda: self._delete(target, etag))
 
     async def poll(self, target: Target, token: Mapping[str, Json]) -> WriteResult:  # noqa: ARG002 - the contract's
@@ -103,7 +103,7 @@ class FileWriter:
     def _done(self, wanted: Declared) -> WriteResult:
         seen = file_state.look(self._root, wanted.path)
         if not isinstance(seen, Seen):
-            return WriteFailure(WriteError.MOVED, f"{wanted.path!r} was written, and somebody removed it at once")
+            return WriteFailure(WriteError.MOVED, f"{wanted.path!r} was written, and another writer removed it at once")
         return Done(seen.place.id, file_state.document(seen, wanted), seen.digest)
 
 
@@ -116,11 +116,11 @@ def _is_unmoved(folder: int, seen: Seen) -> bool:
 
 
 def _answered(call: Callable[[], WriteResult]) -> WriteResult:
-    """Turn what can go wrong into an answer."""
+    """Turn the exceptions of a write into its result."""
     try:
         return call()
     except MovedError:
-        return WriteFailure(WriteError.MOVED, "somebody changed the file while the change was being made")
+        return WriteFailure(WriteError.MOVED, "another writer changed the file during the write")
     except (BadDeclarationError, DocumentError) as error:
         return WriteFailure(WriteError.TERMINAL, str(error))
     except RecursionError:

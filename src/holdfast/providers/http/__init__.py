@@ -20,6 +20,6 @@
             profile: {rules: [{path: /revision, class: read_only}, {path: "/updated_*", class: read_only}]}
 
 Belongs here: speaking HTTP, and turning each way an answer can be wrong into the one reading or refusal it means. Must
-not be here: any decision, and any retry. What an answer says never reaches a message, unless `error` names a place in
-it to quote; and then not with a secret, nor with anything that was sent. `attribution` names the one of a name.
+not be here: any decision, and any retry. The text of an answer never reaches a message, unless `error` names a place in
+it to quote; and then without secrets and without anything that was sent. `attribution` quotes the name of a writer.
 """

@@ -1,4 +1,4 @@
-"""Who wrote a thing last, from what stands in its document. A value that cannot be a name, or a time, is none."""
+"""The last writer of a resource, from its document. A value that cannot be a name, or a time, is left out."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MILLISECONDS: Final = 1e11  # a count of seconds beyond this lies after the yea
 
 
 def likely_actor(attribution: Attribution, document: Json, secrets: Iterable[str]) -> LikelyActor | None:
-    """Return who a document names; what has a secret of the connection in it is not shown, not even masked."""
+    """Return the writer that a document names. A name with a secret of the connection is not shown, not even masked."""
     value = paths.resolve(document, attribution.who)
     if isinstance(value, bool) or not isinstance(value, str | int):
         return None

@@ -1,7 +1,7 @@
 """Finding pieces of JSON by their brackets alone, for texts that are nested deeper than a parser goes.
 
-Nothing is built and nothing calls itself, so no depth can exhaust the stack; time is linear in the text. What is cut
-out is not checked any further than that its brackets fit: whoever parses it does that.
+Nothing is built and no function is recursive, so no depth can exhaust the stack. Time is linear in the text. The
+brackets of a piece match, and the caller's parser checks the rest.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One exchange with an API: a request out, an answer back, or why there is none. Raises for nothing the world does."""
+"""One exchange with an API: a request and its answer, or the reason why there is none. Remote failures never raise."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Nothing that could be judged came back; for a write that means nobody knows whether it happened."""
+    """No usable answer came back. For a write the outcome is unknown."""
 
     trouble: ReadError
     detail: str
@@ -60,9 +60,9 @@ class Client:
     async def send(
         self, method: str, url: str, label: str, headers: Mapping[str, str] | None = None, body: bytes | None = None
     ) -> Answer | Lost:
-        """Send a request; `label` is how it is called in messages, as a URL may hold what must not be shown.
+        """Send a request. `label` names it in messages, because a URL may hold a secret.
 
-        All of it in one coroutine: this is run for every check, and each further one is seen in the benchmark.
+        All of it is in one coroutine, because it runs for every check and each further one costs time in the benchmark.
         """
         try:
             for _ in range(_MAX_HOPS):

@@ -1,4 +1,4 @@
-"""What a connection says about an API, as data; how it is written down is in `describing`."""
+"""The description of an API by a connection, as data. `description_parser` reads it from the settings."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Create:
 
 
 class Body(StrEnum):
-    """What an update sends."""
+    """The body of an update."""
 
     WHOLE = "whole"  # the observed document with the change made
     DESIRED = "desired"  # the declaration as it is
@@ -70,7 +70,7 @@ class Body(StrEnum):
 
     @property
     def is_patch(self) -> bool:
-        """Return True if what is not sent stays as it is."""
+        """Return True if omitted fields keep their values."""
         return self not in (Body.WHOLE, Body.DESIRED)
 
 
@@ -124,7 +124,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Find:
-    """How a thing without a known id is told from others: by these fields, and what the list is asked for."""
+    """The search for a resource without a known id: by these fields, with a query for the list."""
 
     by: tuple[Path, ...]
     query: Mapping[str, Path]
@@ -152,7 +152,7 @@ GONE = frozenset({404, 410})
 
 @dataclass(frozen=True, slots=True)
 class StatusRules:
-    """What status codes and states mean, as far as the API differs from the common meaning."""
+    """The meaning of status codes and states, where the API differs from the common meaning."""
 
     gone: frozenset[int] = GONE
     refusals: Mapping[int, WriteError] = field(default_factory=dict)
@@ -181,7 +181,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class AnswerRules:
-    """What an answer about a thing says beside its document."""
+    """The meaning of an answer in addition to its document."""
 
     status: StatusRules = field(default_factory=StatusRules)
     error: Path | None = None

@@ -1,6 +1,6 @@
-"""From the settings of a connection to its description; a mistake is an InputError with the field it stands in.
+"""From the settings of a connection to its description. A mistake is an InputError with its field.
 
-The field is a pointer from the top of holdfast.yaml, so that whoever read that file can add the line
+The field is a pointer from the top of holdfast.yaml, so that the reader of that file can add the line
 (`providers.registry.located` does).
 """
 

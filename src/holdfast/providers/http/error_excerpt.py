@@ -1,7 +1,7 @@
-"""Quoting what an API says about an error, without quoting a secret.
+"""Quoting the error message of an API without quoting a secret.
 
-Nobody can know which of the values we sent the API repeats in its complaint, nor which of them is secret; so none of
-them is quoted. What is left is the reason, which is what a person needs.
+An API may repeat any of the values that we sent, and any of them may be secret, so none of them is quoted. The reason
+remains, and a person needs no more.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MASK: Final = "***"
 
 
 def error_text(body: bytes, pointer: Path | None, secrets: Iterable[str], sent: Json) -> str:
-    """Return the text at a place in an answer, masked; empty if nobody named a place, or there is no text."""
+    """Return the masked text at a place in an answer. Empty if no place is declared, or there is no text."""
     if pointer is None:
         return ""
     try:

@@ -38,7 +38,7 @@ async def pages(client: Client, listing: Listing, path: str, query: dict[str, st
 
 @dataclass(slots=True)
 class _Walk:
-    """A list being gone through."""
+    """The progress of reading a list page by page."""
 
     client: Client
     listing: Listing

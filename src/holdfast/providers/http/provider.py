@@ -57,7 +57,7 @@ class HttpProvider:
 
 
 def _is_open(value: Json) -> bool:
-    """Return True for what is known only later: a reference, or anything that may hold one."""
+    """Return True for a value that is known only later: a reference, or anything that may hold one."""
     return not isinstance(value, str | int | float) or (isinstance(value, str) and "${" in value)
 
 

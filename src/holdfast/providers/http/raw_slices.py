@@ -1,7 +1,7 @@
 """Cutting answers into pieces without parsing the pieces.
 
-What a list brings is mostly unchanged, and an unchanged item need not become Python objects to be known as such: its
-bytes are cut out of the answer, and their digest is compared.
+Most items of a list are unchanged, and an unchanged item need not become Python objects to be known as such: its bytes
+are cut out of the answer, and their digest is compared.
 """
 
 from __future__ import annotations

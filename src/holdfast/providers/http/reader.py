@@ -64,7 +64,7 @@ class HttpReader:
         return status_mapping.unreadable(answer, call.label)
 
     async def health_signals(self, target: Target, since: float) -> Sequence[HealthSignal]:  # noqa: ARG002 - only the present is known
-        """Return True if a thing is settled, where the description says what a thing looks like that is not."""
+        """Return a signal whether the resource is settled, if the description defines unsettled states."""
         kind = self._described.get(target.kind)
         if kind is None or kind.answers.status.unsettled is None:
             return ()
@@ -239,7 +239,7 @@ def _parsed(raw: bytes, label: str) -> dict[str, Json] | ReadFailure:
 
 
 def _parsed_slowly(raw: bytes, label: str) -> Json:
-    """Parse what orjson will not, deep nesting and lone surrogates among it, or say where it is wrong."""
+    """Parse texts that orjson refuses, such as deep nesting and lone surrogates, or name the place of the mistake."""
     try:
         raw.decode()  # first: the reader of JSON would put something in place of a broken character, and that is drift
         return go_json.loads(raw, "int64")

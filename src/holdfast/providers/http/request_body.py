@@ -1,7 +1,7 @@
 """Request bodies: the declaration for a create, a document or a patch for an update.
 
-Declared secrets come from the declaration: what was observed in their place is a mask or a fingerprint. Fields that the
-rules call read-only are never sent; those that move by themselves only if they are declared.
+Declared secrets come from the declaration, because the observed value is a mask or a fingerprint. Read-only fields are
+never sent. Runtime fields are sent only if they are declared.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def for_update(kind: Described, body: Body, change: Change) -> Json:
 
 
 def holds_fingerprints(document: Json) -> bool:
-    """Return True if some of what was observed was replaced by a fingerprint, and cannot be sent back."""
+    """Return True if an observed document has a fingerprint in place of a value, and cannot be sent back."""
     pending = [document]
     while pending:
         here = pending.pop()
@@ -113,7 +113,7 @@ def _key_of(element: dict[str, Json], key: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _made_to_differ(known: Json, after: Json, changed: tuple[str, ...]) -> Json:
-    """Take out of what is there what is to change and looks as if it had: what was filled in for a mask."""
+    """Remove values that are to change and look unchanged, because they were filled in for a mask."""
     hidden = [
         path
         for path in map(paths.parse_path, changed)
@@ -126,14 +126,14 @@ def _made_to_differ(known: Json, after: Json, changed: tuple[str, ...]) -> Json:
 
 
 def _without_unsent(document: Json, desired: Json, rules: RuleTree) -> Json:
-    """Return what a document sends; all of it if no rule keeps anything back."""
+    """Return the part of a document that is sent: all of it unless a rule keeps something back."""
     if any(rule.cls in _UNSENT for rule in rules.rules):
         return _sendable(document, desired, rules.root)
     return document
 
 
 def _sendable(document: Json, desired: Json, node: Node) -> Json:
-    """Leave out what must not be sent."""
+    """Return a document without the fields that must not be sent."""
     if isinstance(document, dict):
         out: dict[str, Json] = {}
         for key, value in document.items():

@@ -14,7 +14,7 @@ from holdfast.model.write_result import WriteError, WriteFailure
 from holdfast.providers.http.client import Answer, Lost
 from holdfast.providers.http.description import StatusRules
 
-_DAY: Final = 86_400.0  # seconds; nobody means to make us wait longer
+_DAY: Final = 86_400.0  # seconds; the longest wait that an API may request
 
 _PARTS: Final = frozenset({206, 207, 208, 226})  # successes that bring something else than the whole of the thing
 
@@ -42,12 +42,12 @@ _TIMED_OUT: Final = 408
 
 
 def is_success(status: int) -> bool:
-    """Return True if the API did what it was asked."""
+    """Return True if the request succeeded."""
     return 200 <= status < 300
 
 
 def is_whole(status: int) -> bool:
-    """Return True if a success brought all of what was asked for: a part of it (206) is not that."""
+    """Return True if a success brought the whole resource. A part of it (206) does not count."""
     return status == 200 or (is_success(status) and status not in _PARTS)
 
 

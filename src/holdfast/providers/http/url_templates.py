@@ -64,7 +64,7 @@ def _encoded(name: str, value: str | None) -> str:
 
 
 def parse(text: str) -> Template:
-    """Read a template; raise InputError if it is not a path, or names a placeholder nobody knows."""
+    """Parse a template. Raise InputError if it is not a path, or names an unknown placeholder."""
     if not text.startswith("/"):
         raise InputError("a path starts with / and is appended to base_url")
     pieces = _PLACEHOLDER.split(text)

@@ -69,7 +69,7 @@ class HttpWriter:
         return None if is_other else Done(now.id, now.document, now.etag)
 
     async def update(self, target: Target, change: Change, key: str) -> WriteResult:
-        """Change the thing; with `conditional`, only if it is still what the change was decided on."""
+        """Change the resource. With `conditional`, only if it has not changed since the decision."""
         kind = self._described.get(target.kind)
         if kind is None or kind.update is None:
             return _undescribed("update", target)
@@ -94,7 +94,7 @@ class HttpWriter:
         return _done(kind, Asked(ident, target.desired), answer)
 
     async def delete(self, target: Target, key: str, etag: str | None = None) -> WriteResult:
-        """Remove the thing; with an etag and `conditional`, only if it is still what that was taken from."""
+        """Delete the resource. With an etag and `conditional`, only if it has not changed since."""
         kind = self._described.get(target.kind)
         if kind is None or kind.delete is None:
             return _undescribed("delete", target)
@@ -106,7 +106,8 @@ class HttpWriter:
             headers["If-Match"] = etag
         answer = await self._send(kind.delete, target, kind, headers, ABSENT, gone_is_done=True)
         if isinstance(answer, WriteFailure):
-            # A precondition also fails on what is gone: by an earlier attempt of ours whose answer was lost, perhaps.
+            # A precondition also fails on a deleted resource, perhaps by an earlier attempt of ours whose answer
+            # was lost.
             is_gone = answer.refusal is WriteError.MOVED and isinstance(await self._reader.read(target), NotFound)
             return Done(ident or target.name) if is_gone else answer
         if kind.operation is not None and answer.status in kind.operation.accepted:
@@ -114,7 +115,7 @@ class HttpWriter:
         return Done(ident or target.name)
 
     async def _clear(self, target: Target, kind: Described, change: Change) -> Change | WriteFailure:
-        """Return the change on what is really there, where what was observed has fingerprints in it.
+        """Return the change with clear live values, if the observed document has fingerprints in it.
 
         A document that is sent back, or a list that is sent whole, must not carry a fingerprint in place of a secret.
         """
@@ -141,7 +142,7 @@ class HttpWriter:
         body: Json,
         gone_is_done: bool = False,  # noqa: FBT001, FBT002
     ) -> Answer | WriteFailure:
-        """Send a write; everything but a success is a refusal, and gone is one that depends on what was asked."""
+        """Send a write. Any answer but a success is a failure, unless the resource is absent and `gone_is_done`."""
         try:
             path = call.path.fill(target, kind.ident(target.id, target.name))
         except UnfilledError as error:
@@ -265,7 +266,7 @@ def _ident(kind: Described, target: Target, answer: Answer) -> str | None:
 
 
 def _ident_in_location(kind: Described, location: str | None) -> str | None:
-    """Read the id out of where a new thing is: what stands there for {id} in the path to read it, or the last word."""
+    """Return the id in the location of a new resource: the part for {id} in the read path, or the last segment."""
     if location is None:
         return None
     path = urlsplit(location).path.rstrip("/")

@@ -63,7 +63,7 @@ def for_update(
 def corrections(changed: Iterable[str], body: Mapping[str, Json], live: Mapping[str, Json]) -> list[dict[str, Json]]:
     """Return the JSON patch that must go before an apply; empty if the apply corrects everything itself.
 
-    Apply removes only fields that nobody else owns, and a field that an update added belongs to its writer. So removals
+    Apply removes only fields without another owner, and a field that an update added belongs to its writer. So removals
     go first, together with the other corrections, because an object may not be valid halfway.
     """
     texts = tuple(changed)

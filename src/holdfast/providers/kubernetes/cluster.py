@@ -27,7 +27,7 @@ Scaled = tuple[str, str, str]  # kind, namespace, name of the scaled object
 
 @dataclass(slots=True)
 class Cluster:
-    """What is known of one cluster in this process."""
+    """The known facts about one cluster in this process."""
 
     catalogue: Catalogue | None = None
     openapi: Mapping[str, Json] | None = None

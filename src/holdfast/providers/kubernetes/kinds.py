@@ -48,6 +48,7 @@ class Kinds(Mapping[str, Kind]):
             name,
             lists=not isinstance(served, ServedKind) or "list" in served.verbs,
             conditional=True,
+            watches=not isinstance(served, ServedKind) or "watch" in served.verbs,
             hash_scheme=hash_schemes.FINGERPRINT.id,
             profiles=rules(usual) if usual else (),
             versions=Versions(version_of, rules),

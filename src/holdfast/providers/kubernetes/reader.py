@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
 from typing import Final
 
 import msgspec
@@ -13,13 +14,24 @@ from holdfast.model.health import HealthSignal, Workload
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, ReadResult
 from holdfast.providers.http.client import Answer, Lost
-from holdfast.providers.kubernetes import attribution, errors, objects, owners, platform, workload_health
+from holdfast.providers.kubernetes import attribution, change_stream, errors, objects, owners, platform, workload_health
 from holdfast.providers.kubernetes.client import Client
 from holdfast.providers.kubernetes.cluster import Cluster
 from holdfast.providers.kubernetes.discovery import ServedKind, Unserved
 from holdfast.providers.kubernetes.kinds import Kinds
 from holdfast.providers.kubernetes.locations import Location, Unlocated, locate
-from holdfast.providers.protocol import Hint, ItemFailed, Kind, Listed, Reader, ReadFailed, Target, Unchanged
+from holdfast.providers.protocol import (
+    Hint,
+    Interrupted,
+    ItemFailed,
+    Kind,
+    Listed,
+    Reader,
+    ReadFailed,
+    Target,
+    Unchanged,
+    WatchEvent,
+)
 
 _RESTARTS: Final = 3  # of a list whose continue token expired
 
@@ -121,14 +133,9 @@ class KubernetesReader(Reader):
         A kind that is declared in several versions, or that must not be listed, has no list. Its objects are read one
         by one.
         """
-        versions = self._cluster.declared_versions.get(kind, set())
-        served = await self._cluster.served(self._client, kind, next(iter(versions)) if len(versions) == 1 else None)
-        if len(versions) > 1:
+        if len(self._cluster.declared_versions.get(kind, ())) > 1:
             raise ItemFailed(ReadFailure(ReadError.OTHER, f"{kind} is declared in several versions"))
-        if isinstance(served, ReadFailure):
-            raise ReadFailed(served)
-        if isinstance(served, Unserved):
-            raise ReadFailed(ReadFailure(ReadError.OTHER, served.why))
+        served = await self._served(kind)
         if served.has_scale:
             await self._cluster.refresh_autoscalers(self._client)
         self._listed[kind] = served
@@ -139,6 +146,16 @@ class KubernetesReader(Reader):
             if (ident, tag) not in seen:  # a list that began again shows the first pages twice
                 seen.add((ident, tag))
                 yield Listed(ident, bytes(raw), tag)
+
+    async def _served(self, kind: str) -> ServedKind:
+        """Return how a kind is served, in its declared version if there is one; raise ReadFailed if it is not."""
+        versions = self._cluster.declared_versions.get(kind, set())
+        served = await self._cluster.served(self._client, kind, next(iter(versions)) if len(versions) == 1 else None)
+        if isinstance(served, ReadFailure):
+            raise ReadFailed(served)
+        if isinstance(served, Unserved):
+            raise ReadFailed(ReadFailure(ReadError.OTHER, served.why))
+        return served
 
     async def _items(self, served: ServedKind) -> AsyncIterator[msgspec.Raw]:
         label = f"list {served.plural}{'.' + served.gvk.group if served.gvk.group else ''} in all namespaces"
@@ -179,6 +196,19 @@ class KubernetesReader(Reader):
         """Return the ids of the objects that match exactly; `name` and `namespace` stand for those of the metadata."""
         named = {f"/metadata/{key}" if key in ("name", "namespace") else key: value for key, value in criteria.items()}
         return await super().find(kind, named)
+
+    async def watch(self, kind: str, position: str | None) -> AsyncIterator[WatchEvent]:
+        """Yield the changes of a kind in all namespaces; a position is a resourceVersion."""
+        try:
+            served = await self._served(kind)
+        except ReadFailed as error:
+            yield Interrupted(error.reading if isinstance(error.reading, ReadFailure) else ReadFailure(ReadError.OTHER))
+            return
+        async with aclosing(change_stream.watch(self._client, served, position)) as events:
+            async for event in events:
+                if event == change_stream.UNSERVED:
+                    self._cluster.invalidate()
+                yield event
 
     # -- evidence
 

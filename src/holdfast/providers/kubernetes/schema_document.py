@@ -27,7 +27,7 @@ def definitions(openapi: Schema) -> Mapping[str, Schema]:
 
 
 def as_schema(said: Json) -> Schema:
-    """Return what stands in the place of a schema, or an empty one."""
+    """Return the value as a schema, or an empty schema if it is none."""
     return said if isinstance(said, Mapping) else _NOTHING
 
 

@@ -52,7 +52,7 @@ Saying = tuple[str, dict[str, Json]]  # a path, and the aspects of its rule
 
 
 def rules_of(kind: GroupVersionKind, openapi: Schema, *, keeps_all: bool) -> list[Json] | None:
-    """Return what a document says of the paths of a kind, as rules of a profile; None if it does not know the kind.
+    """Return the rules of a profile for the paths of a kind. None if the document does not know the kind.
 
     With `keeps_all` the server keeps empty values as they are written, as it does for custom resources.
     """
@@ -83,7 +83,7 @@ class _Walk:
         self._keeps_all = keeps_all
 
     def rules_below(self, name: str) -> Iterator[Saying]:
-        """Yield what is said of each path below a named schema; a schema inside itself is not entered again."""
+        """Yield the rules of each path below a named schema. A schema inside itself is not entered again."""
         yield from self._fields(name, self._named.get(name, {}), "", frozenset({name}))
 
     def _fields(self, name: str, schema: Schema, path: str, above: frozenset[str]) -> Iterator[Saying]:

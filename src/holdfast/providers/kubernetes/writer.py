@@ -272,7 +272,7 @@ def _has_same_spec(metadata: Mapping[str, Json], etag: str) -> bool:
 
 
 def _compared(live: Mapping[str, Json], declared: Mapping[str, Json]) -> Json:
-    """Return the parts of an object that count for a write; controllers keep annotations that nobody declares."""
+    """Return the parts of an object that count for a write, without undeclared annotations of controllers."""
     kept = {key: value for key, value in objects.declared(live).items() if key not in ("apiVersion", "kind")}
     wanted = declared.get("metadata", {}).get("annotations") or {}
     annotations = {key: value for key, value in (kept["metadata"].get("annotations") or {}).items() if key in wanted}

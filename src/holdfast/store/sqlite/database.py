@@ -178,7 +178,7 @@ class Database:
 
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:
-        """Turn errors of SQLite and the system into StoreErrors that say what to do."""
+        """Turn errors of SQLite and the system into StoreErrors with a remedy."""
         try:
             yield
         except Exception as error:

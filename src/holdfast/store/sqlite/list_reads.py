@@ -11,7 +11,7 @@ from holdfast.store import blobs
 from holdfast.store.sqlite import rows
 from holdfast.store.sqlite.address_ids import AddressIds, address_of, text_of
 from holdfast.store.sqlite.statements import SQL, in_lists, sized
-from holdfast.store.state import UnchangedResource
+from holdfast.store.state import ResourceState, UnchangedResource
 
 
 def find_unchanged(
@@ -28,9 +28,21 @@ def find_unchanged(
     ]
 
 
+def states_with_ids(
+    database: sqlite3.Connection, connection: str, kind: str, ids: Sequence[str]
+) -> list[ResourceState]:
+    """Return the states of the resources of a kind that have one of these provider ids."""
+    return rows.states_of(
+        row
+        for (family,) in database.execute(SQL["find_family"], (connection, kind)).fetchall()
+        for chunk in in_lists(list(dict.fromkeys(ids)))
+        for row in database.execute(sized("states_with_ids", chunk), (family, *chunk))
+    )
+
+
 def listed_digests(
     database: sqlite3.Connection, names: AddressIds, addresses: Sequence[Address]
-) -> dict[str, bytes | str | None]:
+) -> dict[str, bytes | None]:
     """Return the packed raw digests of resources by their provider ids."""
     numbers = list(names.find_all(map(text_of, addresses)).values())
     return {

@@ -9,7 +9,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib import resources
 from pathlib import Path
 from typing import Any, Final, Self
 from urllib.parse import quote
@@ -28,7 +27,7 @@ KEPT_SECONDS: Final = 86400.0  # for which a replaced row serves runs that began
 KEPT_SETS: Final = 8
 _COPIED: Final = ("manifest", "manifest_entry", "manifest_set", "manifest_binding")
 
-_TEXT: Final = (resources.files(__package__) / "sql/manifest_index.sql").read_text(encoding="utf-8")
+_TEXT: Final = Path(__file__).with_name("sql").joinpath("manifest_index.sql").read_text(encoding="utf-8")
 _SIZED: Final = {size: parse(_TEXT, size) for size in SIZES}
 _SQL: Final = _SIZED[MANY]
 _PAGES: Final[dict[Flag | None, str]] = {None: "page", "links": "page_links", "secrets": "page_secrets"}
@@ -143,7 +142,7 @@ class SqliteManifestIndex:
                 self._connection.execute(_SQL["keep_bodies"].replace("$store", self._store))
 
     def keep_set(self, key: bytes, found: ManifestSet, bindings: Iterable[tuple[str, bytes]], now: float) -> None:
-        """Store that files fit together, and what their references mean."""
+        """Store that files fit together, with the targets of their references."""
         with _translate_errors(), self._transaction():
             execute = self._connection.execute
             execute(_SQL["put_set"], (key, now, orjson.dumps([*found[:3], found.seal.hex()]).decode()))
@@ -214,7 +213,7 @@ class SqliteManifestIndex:
         return [address for (address,) in self._select("known")]
 
     def load_set(self, key: bytes) -> ManifestSet | None:
-        """Return what is known of a set of files."""
+        """Return the stored summary of a set of files, or None."""
         with _translate_errors():
             for (summary,) in self._connection.execute(_SQL["set"], (key,)):
                 count, connections, linked, seal = orjson.loads(summary)
@@ -222,7 +221,7 @@ class SqliteManifestIndex:
         return None
 
     def bindings(self, key: bytes, addresses: Sequence[str] | None) -> list[tuple[str, bytes]]:
-        """Return what the references of some entries mean, or those of all."""
+        """Return the reference targets of some entries, or those of all."""
         if addresses is None:
             return self._select("bindings", key)
         with _translate_errors():

@@ -45,7 +45,7 @@ def read(folder: Path) -> tuple[Migration, ...]:
 
 
 def apply(connection: sqlite3.Connection, migrations: Sequence[Migration], path: Path) -> None:
-    """Apply the missing migrations; raise what `pending` raises before anything is changed."""
+    """Apply the missing migrations. The errors of `pending` are raised before anything is changed."""
     while (step := pending(connection, migrations, path)) is not None:
         connection.execute("BEGIN IMMEDIATE")
         try:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Final
 
+import msgspec
 import orjson
 
 from holdfast.model.address import Address
@@ -70,6 +71,7 @@ _TRUTHS: Final = {number: truth for truth, number in TRUTH_NUMBERS.items()}
 
 # Compressing the small JSON of an ordinary resource would cost more than the rest of recording a check.
 _PACK_REST_AT: Final = 600
+_PARTS: Final = msgspec.json.Decoder(tuple[msgspec.Raw, ...])
 _SAME: Final = b""  # applied equals desired, observed equals baseline: saves 64 bytes for every idle resource
 
 
@@ -197,16 +199,20 @@ def _more(state: ResourceState) -> dict[str, Json]:
 
 
 @undamaged("resource")
-def state_of(row: Row) -> ResourceState:
-    """Return the state of a row of the view `state`."""
+def states_of(state_rows: Iterable[Row]) -> list[ResourceState]:
+    """Return the states of rows of the view `state`. They share equal labels, settings and dependencies."""
+    shared: dict[bytes, Json] = {}
+    return [_state_of(row, shared) for row in state_rows]
+
+
+def _state_of(row: Row, shared: dict[bytes, Json]) -> ResourceState:
     (
         _, _, connection, kind, local, status, failures, due_at, checked_at, good_at,
         provider_id, raw_digest, resync_seconds, etag, state_hash, generation, applied_revision, origin, settle_until,
         desired, applied, baseline, known, observed, rules, provider, source, reason, terminal, requested, handled,
         rest,
     ) = row  # fmt: skip
-    conditions, labels, options, depends_on, *last = value_codec.loads(blobs.unpack(rest))
-    more = last[0] if last else {}
+    conditions, labels, options, depends_on, more = _rest_of(blobs.unpack(rest), shared)
     wanted, settled = unpacked(desired), unpacked(baseline)
     return ResourceState(
         address_ids.address_of(connection, kind, local),
@@ -236,6 +242,19 @@ def state_of(row: Row) -> ResourceState:
         ),
         ScheduleState(checked_at, good_at, resync_seconds, due_at, failures, terminal, requested, handled),
     )
+
+
+def _rest_of(text: bytes, shared: dict[bytes, Json]) -> tuple[Json, ...]:
+    """Return the parts of `_rest`; equal labels, settings and dependencies are taken from `shared`."""
+    if text.startswith(value_codec.EXACT):
+        conditions, labels, options, depends_on, *last = value_codec.loads(text)
+        return conditions, labels, options, depends_on, last[0] if last else {}
+    conditions, *same = map(bytes, _PARTS.decode(text))
+    for part in same:
+        if part not in shared:
+            shared[part] = orjson.loads(part)
+    labels, options, depends_on, *last = [shared[part] for part in same]
+    return orjson.loads(conditions), labels, options, depends_on, last[0] if last else {}
 
 
 def _condition(encoded: list[Json]) -> Condition:
@@ -362,17 +381,17 @@ def chained(row: Row) -> ChainedEvent:
     return audit_chain.chained(link_of(row), row[-1] or audit_chain.START.hash)
 
 
-def packed(digest: str | None) -> bytes | str | None:
+def packed(digest: str | None) -> bytes | None:
     """Return a digest as it is stored."""
     return None if digest is None else pack_digest(digest)
 
 
 @lru_cache(maxsize=1024)  # the rows of a batch name the same documents again and again
-def packed_document(digest: str | None) -> bytes | str | None:
+def packed_document(digest: str | None) -> bytes | None:
     """Return the digest of a document as it is stored."""
     return None if digest is None else pack_digest(digest)
 
 
-def unpacked(stored: bytes | str | None) -> Digest | None:
+def unpacked(stored: bytes | None) -> Digest | None:
     """Return the digest that `packed` was given."""
     return None if stored is None else Digest(unpack_digest(stored))

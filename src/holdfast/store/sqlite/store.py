@@ -214,10 +214,13 @@ class SqliteStore:
 
         def read() -> dict[Address, ResourceState]:
             numbers = list(self._names.find_all(map(text_of, addresses)).values())
-            found = [rows.state_of(row) for row in self._select_listed("states", numbers)]
-            return {state.address: state for state in found}
+            return {state.address: state for state in rows.states_of(self._select_listed("states", numbers))}
 
         return await self._run(read)
+
+    async def states_with_ids(self, connection: str, kind: str, ids: Sequence[str]) -> list[ResourceState]:
+        """Return the states of the resources of a kind that have one of these provider ids."""
+        return await self._run(partial(list_reads.states_with_ids, self._connection, connection, kind, ids))
 
     async def all_states(
         self, *, connection: str | None = None, kind: str | None = None
@@ -226,10 +229,10 @@ class SqliteStore:
         for family, its_connection, its_kind in await self._run(lambda: self._select("families")):
             if connection in (None, its_connection) and kind in (None, its_kind):
                 async for page in self._pages("states_page", family, of_local=4):
-                    for row in page:
-                        yield rows.state_of(row)
+                    for state in rows.states_of(page):
+                        yield state
 
-    async def listed_digests(self, addresses: Sequence[Address]) -> dict[str, bytes | str | None]:
+    async def listed_digests(self, addresses: Sequence[Address]) -> dict[str, bytes | None]:
         """Return the packed raw digest of each resource by its provider id; None if a list alone cannot settle it."""
         return await self._run(partial(list_reads.listed_digests, self._connection, self._names, addresses))
 
@@ -274,7 +277,7 @@ class SqliteStore:
 
         def read() -> list[ResourceState]:
             found = self._connection.execute(SQL["due"], {"now": now, "limit": limit, "without": left_out})
-            return [rows.state_of(row) for row in found]
+            return rows.states_of(found)
 
         return await self._run(read)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import itemgetter
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -16,6 +16,7 @@ from holdfast.compare.paths import format_path
 from holdfast.errors import StoreError
 from holdfast.model.address import Address
 from holdfast.model.budget_charge import BudgetCharge
+from holdfast.model.record import dataclass
 from holdfast.store import audit_chain, blobs
 from holdfast.store.governance import BudgetSpent
 from holdfast.store.records import REVISIONS_KEPT, AuditEvent, Claim, ClaimLost, DecisionRecord, VersionConflict
@@ -64,7 +65,7 @@ class PreparedTransaction:
     """A transaction with everything encoded that needs no lock."""
 
     facts: Transaction
-    documents: list[tuple[bytes | str, bytes]]
+    documents: list[tuple[bytes, bytes]]
     events: list[tuple[AuditEvent, bytes]]
     findings_at: Mapping[Address, float]
 
@@ -78,7 +79,7 @@ def prepare(connection: sqlite3.Connection, facts: Transaction) -> PreparedTrans
     return PreparedTransaction(facts, new, events, dict.fromkeys(facts.findings, facts.findings_at))
 
 
-def _stored(connection: sqlite3.Connection, keys: list[bytes | str]) -> set[bytes | str]:
+def _stored(connection: sqlite3.Connection, keys: list[bytes]) -> set[bytes]:
     return {key for chunk in in_lists(keys) for (key,) in connection.execute(sized("known_documents", chunk), chunk)}
 
 
@@ -132,16 +133,29 @@ class TransactionWriter:
             self._outdate()
         if facts.findings:
             self._put_findings()
-        self._add_revisions()
-        self._add_decisions()
-        self._put_operations()
-        self._put_corrections()
-        self._charge_buckets()
+        self._write_history()
+        if self._events:
+            self._append_events()
+        if facts.writes.renewed or facts.writes.released:
+            self._renew()
+            self._release()
+
+    def _write_history(self) -> None:
+        """Write revisions, decisions, operations, what people decided, and records."""
+        writes, governance, records = self._facts.writes, self._facts.governance, self._facts.records
+        if self._facts.revisions:
+            self._add_revisions()
+        if self._facts.decisions:
+            self._add_decisions()
+        if writes.operations or writes.finished:
+            self._put_operations()
+        if governance.corrections:
+            self._put_corrections()
+        if governance.charges:
+            self._charge_buckets()
         self._put_governance()
-        self._put_records()
-        self._append_events()
-        self._renew()
-        self._release()
+        if records.put or records.deleted:
+            self._put_records()
 
     def _all_names(self) -> dict[str, None]:
         """Return every name once, in the order given, so that related resources share database pages."""
@@ -441,8 +455,6 @@ class TransactionWriter:
         return self._names.find(self._text(claim.address)), claim.fence, claim.owner
 
     def _append_events(self) -> None:
-        if not self._events:
-            return
         row = self._connection.execute(SQL["head"]).fetchone()
         if row is None:
             raise audit_chain.head_lost()

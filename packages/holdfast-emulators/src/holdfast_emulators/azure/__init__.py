@@ -20,11 +20,11 @@ same mistake.
 The whole pipeline of azure-core is real, only its last step calls `World.answer` instead of a socket. That, and not an
 aiohttp application on a pair of pipes, because real sockets make the loop wait for the machine while virtual time
 stands still or races ahead: a client that sleeps on a FakeClock must never really wait for anything. `transport` is the
-one module here that needs azure-core; `server` needs cryptography for its certificate; the world needs neither.
+one module here that needs azure-core. `server` needs cryptography for its certificate. `World` needs neither.
 
 **Who one is.** `world.token` is a bearer token that opens everything, as `world.principal`, whose name is what
 systemData shows of our own writes. `world.add_principal(Principal("ops-app", forbidden=("PUT *",)))` returns the token
-of somebody else; `world.revoke(token)` makes it a 401. `StaticCredential(world.token)` and azure-identity's
+of another actor; `world.revoke(token)` makes it a 401. `StaticCredential(world.token)` and azure-identity's
 ClientSecretCredential (`authority=server.url`, or `transport=ArmTransport(world)`) both work: the token endpoint is
 /<tenant>/oauth2/v2.0/token, for `world.tenant`, `world.client_id` and `world.client_secret`.
 
@@ -42,7 +42,7 @@ one. `world.add_subscription(...)` opens another.
         secrets=(Secret("/properties/password"),),
         operations=Operations(create=Operation("async", 201, seconds=60, retry_after=15)))
 
-A type that nobody describes is a plain one: whatever is PUT is kept, at once. Types are compared without case.
+A type without a description is a plain one: a PUT is stored as it is, at once. Types are compared without case.
 `Habits` lists everything a type can have; `CATALOGUE` has every shape of a long-running operation by name, to be used
 as `operations=alike(CATALOGUE["both 202"])`. `world.teach(type, *rules)` adds rules to what a type has.
 

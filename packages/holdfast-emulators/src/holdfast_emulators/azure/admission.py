@@ -1,4 +1,4 @@
-"""What is looked at before a write is accepted: parents, names, locations, references, locks, other operations."""
+"""Checks before a write is accepted: parents, names, locations, references, locks, other operations."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _group_exists(state: State, id_: ArmId) -> bool:
 
 
 def check_free(call: Call, existing: Resource | None) -> None:
-    """Check that no other operation is under way, and nobody has locked the resource."""
+    """Check that no other operation is running and the resource is not locked."""
     if existing is not None and existing.running is not None and call.habits.busy is not None:
         raise RefusalError.as_described(call.habits.busy, target=existing.id.text)
     level = _lock(call.state, call.id)
@@ -61,7 +61,7 @@ def _lock(state: State, id_: ArmId) -> str | None:
 
 
 def check_name(call: Call) -> None:
-    """Check that nobody else has the name of a new resource, where names are the world's."""
+    """Check that the name of a new resource is free, if names of its type are global."""
     refused = call.habits.global_name
     if refused is None:
         return

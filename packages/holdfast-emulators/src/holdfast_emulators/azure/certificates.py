@@ -1,7 +1,7 @@
 """A certificate authority for one run, and a certificate of this machine from it.
 
-Made anew at each start, so that no key lies in the repository; the client is given the authority's certificate, which
-is what a company with its own authority does too.
+Both are created at each start, so that no key lies in the repository. The client is given the authority's certificate,
+as in a company with its own authority.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Certificates:
     key: Path
 
     def context(self) -> ssl.SSLContext:
-        """Return what a server needs to speak TLS."""
+        """Return the TLS context of a server."""
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.load_cert_chain(self.chain, self.key)
         return context

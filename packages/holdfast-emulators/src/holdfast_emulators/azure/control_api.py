@@ -1,4 +1,4 @@
-"""Steering the server from another process, under /_control/: what a test in this process does by calling the world."""
+"""Control of the server by another process, under /_control/. A test in this process calls the emulator directly."""
 
 from __future__ import annotations
 

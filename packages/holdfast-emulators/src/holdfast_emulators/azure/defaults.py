@@ -1,6 +1,6 @@
-"""What a service adds to what it is sent: defaults, values of its own, elements of lists; and what it keeps.
+"""Additions of a service to a request: defaults, values of its own, elements of lists; and values that it keeps.
 
-All of it works on a document in place; who wrote it and when come in as variables, chance as an argument.
+All functions change a document in place. The writer and the time are variables, chance is an argument.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Filling:
     # -- values of the service's own
 
     def compute(self, document: dict[str, Json], rules: tuple[Computed, ...]) -> None:
-        """Put in what only the service may: kept from before, or made anew."""
+        """Fill in the read-only values of the service: kept from before, or computed again."""
         for rule in rules:
             if rule.renewed != "read":
                 self._compute(document, rule)
@@ -179,7 +179,7 @@ def _ordered(items: list[Json], rule: Order, chance: random.Random) -> list[Json
 
 
 def kept(before: Mapping[str, Json] | None, sent: Mapping[str, Json], habits: Habits) -> dict[str, Json]:
-    """Return what is to be stored of a PUT over a document: what was sent, and what its omission does not clear."""
+    """Return the document to store after a PUT: the sent fields, and those that their omission does not clear."""
     document: dict[str, Json] = copy.deepcopy(dict(sent))
     if habits.null_keeps:
         document = _without_nulls(document)
@@ -224,7 +224,7 @@ def _without_nulls(document: dict[str, Json]) -> dict[str, Json]:
 
 
 def place(document: dict[str, Json], pointer: str, value: Json) -> bool:
-    """Put a value in where there is none; tell whether there was a place for it."""
+    """Fill in a value where there is none. Return True if there was a place for it."""
     placed = False
     for spot in list(pointers.spots(document, pointer, make=True)):
         if spot.value() in (ABSENT, None):

@@ -41,7 +41,7 @@ class RefusalError(Exception):
         return refusal
 
     def error(self) -> dict[str, Json]:
-        """Return what stands under `error`."""
+        """Return the object under `error`."""
         return {
             "code": self.code,
             "message": self.message,
@@ -81,18 +81,18 @@ def gateway(status: int, code: str, message: str, **more: Json) -> RefusalError:
 
 
 def not_found(type_: str, name: str, group: str | None) -> RefusalError:
-    """Say that there is no such resource."""
+    """Return the error for an absent resource."""
     where = f" under resource group '{group}'" if group else ""
     return gateway(404, "ResourceNotFound", f"The Resource '{type_}/{name}'{where} was not found.")
 
 
 def group_not_found(group: str) -> RefusalError:
-    """Say that there is no such group."""
+    """Return the error for an absent group."""
     return gateway(404, "ResourceGroupNotFound", f"Resource group '{group}' could not be found.")
 
 
 def parent_not_found(name: str) -> RefusalError:
-    """Say that there is no such parent."""
+    """Return the error for an absent parent."""
     return gateway(
         404,
         "ParentResourceNotFound",
@@ -101,7 +101,7 @@ def parent_not_found(name: str) -> RefusalError:
 
 
 def method_not_allowed(method: str, type_: str, allowed: tuple[str, ...]) -> RefusalError:
-    """Say that the type does not do that, and what it does."""
+    """Return the error for a method that the type does not support, with the supported ones."""
     refusal = RefusalError(
         405, "MethodNotAllowed", f"The requested resource of type '{type_}' does not support http method '{method}'."
     )

@@ -1,4 +1,4 @@
-"""What can be made to go wrong, in ARM's words: spoilt answers, and operations that are accepted and then fail.
+"""Faults in the words of ARM: spoilt answers, and operations that are accepted and then fail.
 
 Methods and paths are globs, whatever their case. `times` counts down; None goes on for ever.
 """
@@ -104,7 +104,7 @@ class Failure:
 
 @dataclass(slots=True)
 class Script:
-    """Something somebody does at a certain moment: before the nth request that matches, or after it."""
+    """An action of another actor at a certain moment: before the nth request that matches, or after it."""
 
     do: Callable[[], object]
     method: str = "*"

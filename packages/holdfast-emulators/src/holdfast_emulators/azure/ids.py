@@ -1,7 +1,7 @@
-"""What a path of ARM means: a resource, a list of them, or an action on one.
+"""The meaning of a path of ARM: a resource, a list of them, or an action on one.
 
-Ids are compared without case and shown as they were written, which is what ARM promises; types that keep the promise
-badly say so in their habits.
+Ids are compared without case and shown as they were written, as ARM promises. Types that keep the promise badly declare
+that in their habits.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ArmId:
 
     @cached_property
     def key(self) -> str:
-        """What it is found by."""
+        """The key of the resource: its id in one case."""
         return self.text.casefold()
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What was asked, in order: for tests that say how many PUTs there may be."""
+"""The requests in order, for tests that limit the number of PUTs."""
 
 from __future__ import annotations
 
@@ -86,5 +86,5 @@ class Journal:
         return [entry for entry in self.writes() if entry.changed is False]
 
     def throttled(self) -> list[Entry]:
-        """Return what was refused with 429."""
+        """Return the requests that were refused with 429."""
         return [entry for entry in self.entries if entry.status == 429]

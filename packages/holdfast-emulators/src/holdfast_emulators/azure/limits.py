@@ -21,10 +21,10 @@ def kind_of(method: str) -> str:
 
 
 class Allowance(Protocol):
-    """What one principal may still do in one subscription."""
+    """The remaining requests of one principal in one subscription."""
 
     def spend(self, now: float) -> tuple[int, float]:
-        """Take one; return what remains and 0, or, if there is none, -1 and the seconds until there is."""
+        """Take one request. Return the remaining number and 0, or -1 and the seconds until one is available."""
 
 
 @dataclass(slots=True)
@@ -68,9 +68,9 @@ class Bucket:
 
 @dataclass(slots=True)
 class Limits:
-    """The allowances of everybody. Without `makers` there are none, and the headers say what ARM says to the rich.
+    """The allowances of all principals. Without `makers` there are none, and the headers have ARM's highest values.
 
-    `providers` are limits of single namespaces beside those of ARM itself, by namespace: they count all requests to it.
+    `providers` are limits of single namespaces in addition to those of ARM itself: they count all requests to one.
     """
 
     makers: dict[str, Callable[[], Allowance]] = field(default_factory=dict)  # by reads, writes, deletes
@@ -129,7 +129,7 @@ class Limits:
         return self._held[slot]
 
     def _when(self, wait: float) -> dict[str, str]:
-        """Say when to come back, or do not."""
+        """Return the Retry-After header, or none."""
         self._refused += 1
         says = self.retry_after == "always" or (self.retry_after == "alternate" and self._refused % 2 == 1)
         return {"Retry-After": str(max(1, math.ceil(wait)))} if says else {}

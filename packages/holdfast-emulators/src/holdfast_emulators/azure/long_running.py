@@ -222,7 +222,7 @@ def _result(state: State, request: Request, running: Running) -> Response:
 
 
 def keep_busy(state: State, id_: ArmId, seconds: float, word: str = "Updating") -> None:
-    """Have somebody else's operation run on a resource."""
+    """Run an operation of another actor on a resource."""
     resource = state.resources[id_.key]
     now = state.now()
 

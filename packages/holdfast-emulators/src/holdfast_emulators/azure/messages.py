@@ -1,4 +1,4 @@
-"""Requests and answers as the world sees them: no sockets, no event loop, the same through every door."""
+"""Requests and answers as the emulator handles them: no sockets, no event loop, the same through every door."""
 
 from __future__ import annotations
 

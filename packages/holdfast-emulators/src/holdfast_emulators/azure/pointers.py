@@ -18,7 +18,7 @@ class Spot:
     key: str | int
 
     def value(self) -> Json:
-        """Return what is there, or ABSENT."""
+        """Return the value at the place, or ABSENT."""
         if isinstance(self.holder, dict):
             return self.holder.get(self.key, ABSENT)
         return self.holder[self.key] if isinstance(self.key, int) and self.key < len(self.holder) else ABSENT
@@ -81,14 +81,14 @@ def _named(holder: list[Json], step: str) -> list[str | int]:
 
 
 def get(document: Json, pointer: str) -> Json:
-    """Return what is at the first place a pointer leads to, or ABSENT."""
+    """Return the value at the first place of a pointer, or ABSENT."""
     if not pointer:
         return document
     return next((spot.value() for spot in spots(document, pointer)), ABSENT)
 
 
 def put(document: Json, pointer: str, value: Json) -> bool:
-    """Put a value where a pointer leads, making what is missing on the way; tell whether there was such a place."""
+    """Set the value at a pointer and create missing parents. Return True if there was such a place."""
     found = False
     for spot in reversed(list(spots(document, pointer, make=value is not ABSENT))):
         spot.put(value)

@@ -1,4 +1,4 @@
-"""Somebody else: a person at the portal, another controller, the platform; what they do is done at once."""
+"""Other actors: a person at the portal, another controller, the platform. Their changes take effect at once."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Console:
                 write.write(self.state, was.id, was.body, self._stamp(), partial=True)
 
     def keep_busy(self, ident: str, seconds: float, word: str = "Updating") -> None:
-        """Have an operation of somebody else's run on a resource for a while."""
+        """Run an operation of another actor on a resource for a while."""
         with self._at(ident) as resource:
             long_running.keep_busy(self.state, resource.id, seconds, word)
 

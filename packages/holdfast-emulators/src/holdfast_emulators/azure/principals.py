@@ -1,7 +1,7 @@
-"""Who may ask: principals, their tokens, and the endpoint that gives tokens out.
+"""Principals, their tokens, and the endpoint that issues tokens.
 
-Tokens look like those of Microsoft Entra ID to whoever looks inside; nobody checks a signature, and nothing here is a
-secret outside this emulator.
+Tokens have the content of those of Microsoft Entra ID. No signature is checked, and nothing here is a secret outside
+this emulator.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TOKEN_SECONDS = 3_600
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Somebody; `name` is what systemData shows. `forbidden` are globs of method and path, as in `PUT */vaults/*`."""
+    """An identity with its name in systemData. `forbidden` are globs of method and path, as in `PUT */vaults/*`."""
 
     name: str
     kind: str = "Application"  # User, Application, ManagedIdentity or Key

@@ -47,7 +47,7 @@ _WAYS: Final = {
 
 
 class _Ticking:
-    """A clock that moves whenever it is looked at, as nobody in a scenario really waits."""
+    """A clock that advances with each reading, because a scenario never really waits."""
 
     def __init__(self) -> None:
         self._now = 1_800_000_000.0
@@ -120,7 +120,7 @@ class ArmFaults:
 
     @property
     def wrong_answers(self) -> Collection[str]:
-        """What may be brought instead of a resource."""
+        """The names of the wrong answers to a read of a resource."""
         return _MISTAKES.keys()
 
     def answer_wrongly(self, name: str) -> None:

@@ -37,7 +37,7 @@ def head(call: Call) -> Response:
 
 
 def _missing(call: Call) -> Exception:
-    """Say what is missing: the resource, or already something above it."""
+    """Return the error for the absent object: the resource, or one above it."""
     if call.id.group is not None and (not call.id.namespace or not _has_group(call.state, call.id)):
         return group_not_found(call.id.group)
     parent = call.id.parent
@@ -47,7 +47,7 @@ def _missing(call: Call) -> Exception:
 
 
 def seen(state: State, id_: ArmId, *, counts: bool = False) -> Resource | None:
-    """Return what a read sees of a resource: as it is, as it was, or not at all."""
+    """Return the resource as a read shows it: present, outdated, or absent."""
     resource = state.find(id_)
     if resource is None:
         return _ghost(state, id_)
@@ -70,7 +70,7 @@ def seen(state: State, id_: ArmId, *, counts: bool = False) -> Resource | None:
 
 
 def _ghost(state: State, id_: ArmId) -> Resource | None:
-    """Return what is still seen of something deleted."""
+    """Return a deleted resource that reads still show, or None."""
     ghost = state.ghosts.get(id_.key)
     if ghost is not None and state.now() >= ghost.until:
         del state.ghosts[id_.key]

@@ -1,4 +1,4 @@
-"""What ARM itself does with a request before a provider sees it: who asks, how often, in which version, of what."""
+"""Checks of ARM itself before a provider sees a request: the principal, the rate, the API version, the target."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def answer(state: State, request: Request, principal: Principal) -> Response:
 
 
 def place_of(path: str) -> ArmId | None:
-    """Return what a path is about, for the journal; lists of everything are about what they are below."""
+    """Return the target of a path for the journal. The target of a list of everything is its parent."""
     bare = path.rstrip("/")
     if bare.casefold().endswith("/resources"):
         bare = bare.rpartition("/")[0]
@@ -70,7 +70,7 @@ def _on(call: Call) -> Response:
 
 
 def _read(state: State, request: Request) -> ArmId | Response:
-    """Say what a path is about; what is about providers is answered here."""
+    """Return the target of a path. Requests about providers are answered here."""
     provider = re.fullmatch(r"(?i)/subscriptions/([^/]+)/providers/([^/]+)(/register)?", request.path.rstrip("/"))
     if provider:
         return _provider(state, request, *provider.groups())

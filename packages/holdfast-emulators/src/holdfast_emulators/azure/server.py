@@ -1,7 +1,7 @@
-"""The world behind a socket, with TLS: what ships is what is tested.
+"""The emulator behind a TLS socket, so that the tested program is the shipped one.
 
-The first certificate is made when the server starts; `ca_bundle` is the file to give to clients. Aborted, hanging and
-truncated answers are done here, for only here is there a line to abort.
+The first certificate is made when the server starts. `ca_bundle` is the file to give to clients. Aborted, hanging and
+truncated answers are made here, because only here is there a connection to abort.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class ArmServer:
 
     @property
     def environ(self) -> dict[str, str]:
-        """What to put into the environment of a program, so that it talks to this server."""
+        """The environment variables of a program that is to use this server."""
         trust = {"SSL_CERT_FILE": self.ca_bundle, "REQUESTS_CA_BUNDLE": self.ca_bundle} if self.tls else {}
         return {
             "AZURE_TENANT_ID": self.world.tenant,

@@ -37,7 +37,7 @@ from holdfast_emulators.azure.type_behaviour import Fill, Habits, taught
 
 
 class Ticking(Protocol):
-    """What the world needs of a clock."""
+    """The clock of the emulator."""
 
     def now(self) -> float:
         """Return seconds since the epoch."""
@@ -118,7 +118,7 @@ class World:
     # -- who and where
 
     def add_principal(self, principal: Principal) -> str:
-        """Let somebody else in; return the token."""
+        """Add a principal. Return its token."""
         return self.directory.token_for(principal)
 
     def revoke(self, token: str) -> None:
@@ -138,7 +138,7 @@ class World:
     # -- what others do
 
     def console(self, actor: str, kind: str = "User", *, silent: bool = False) -> Console:
-        """Sit down at the portal as somebody; silent: it leaves no trace in systemData."""
+        """Return a console that acts as an actor. A silent one leaves no trace in systemData."""
         return Console(self.state, actor, kind, silent)
 
     def later(self, seconds: float, do: Callable[[], object]) -> None:
@@ -146,7 +146,7 @@ class World:
         self.state.schedule(self.state.now() + seconds, do)
 
     def advance(self, seconds: float) -> None:
-        """Move the world's time ahead of its clock, and let happen what happens then."""
+        """Move the emulator's time ahead of its clock, and run the actions that become due."""
         with self.state.lock:
             self.state.ahead_seconds += seconds
             self.state.catch_up()
@@ -182,7 +182,7 @@ class World:
             write.write(self.state, _id(ident), document, self.state.stamp(by or self.principal.name, "Application"))
 
     def stored(self, ident: str) -> Json:
-        """Return what is stored of a resource, secrets in clear; raises KeyError if there is none."""
+        """Return the stored resource with secrets in clear. Raise KeyError if there is none."""
         with self.state.lock:
             self.state.catch_up()
             return orjson.loads(orjson.dumps(self.state.resources[_id(ident).key].body))

@@ -1,6 +1,6 @@
-"""What there is: resources, operations under way, and what is to happen at a time. Refuses to know requests.
+"""The state of the emulator: resources, running operations, and scheduled actions. Refuses to know requests.
 
-Everything that changes a resource ends in `State.touch`, so that etags, parents and caches cannot be forgotten.
+Every change of a resource ends in `State.touch`, so that etags, parents and caches cannot be forgotten.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from holdfast_emulators.azure.type_behaviour import Habits, Operation
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """Who did something, and when."""
+    """The actor and the time of a change."""
 
     by: str
     kind: str
@@ -33,7 +33,7 @@ class Stamp:
 
 @dataclass(slots=True)
 class Stale:
-    """What reads still see after a write; no resource: that there is none."""
+    """The resource that reads still show after a write. None: they show none."""
 
     resource: Resource | None
     until: float
@@ -82,7 +82,7 @@ class Running:
 
 @dataclass(slots=True)
 class Deleted:
-    """A resource that is gone but keeps its name."""
+    """A deleted resource that keeps its name."""
 
     resource: Resource
     at: float
@@ -107,7 +107,7 @@ class State:
     deleted: dict[tuple[str, str], Deleted] = field(default_factory=dict)  # by type and name
     ghosts: dict[str, Stale] = field(default_factory=dict)  # deleted things that reads still see
     ahead_seconds: float = 0.0
-    lock: threading.RLock = field(default_factory=threading.RLock)  # held by whoever looks or changes
+    lock: threading.RLock = field(default_factory=threading.RLock)  # held for every read and change
     _collections: dict[str, dict[str, Resource]] = field(default_factory=dict)
     _agenda: list[tuple[float, int, Callable[[], object]]] = field(default_factory=list)
     _count: Iterator[int] = field(default_factory=itertools.count)
@@ -143,7 +143,7 @@ class State:
     # -- finding
 
     def habits_of(self, type_: str) -> Habits:
-        """Return the habits of a type; one that nobody described is plain."""
+        """Return the habits of a type. A type without a description is plain."""
         return self.habits.get(type_.casefold()) or Habits(type_)
 
     def find(self, id_: ArmId) -> Resource | None:
@@ -173,7 +173,7 @@ class State:
         self._touch_parent(id_)
 
     def touch(self, resource: Resource, who: Stamp | None, *, changed: bool = True) -> None:
-        """Note that a resource was written; without `who`, by nobody that is on record."""
+        """Record a write of a resource. Without `who` the writer is not recorded."""
         resource.revision += 1
         resource.modified = who or resource.modified
         if changed or self.habits_of(resource.id.type).etag.moves == "write":

@@ -1,7 +1,7 @@
-"""The world as the last step of azure-core's pipeline: everything above it is real, below it there is no socket.
+"""The emulator as the last step of azure-core's pipeline: everything above it is real, below it there is no socket.
 
-For virtual time. A socket makes the event loop wait for the machine; a client that sleeps on a FakeClock and an engine
-that schedules by it must not. The cost: TLS and aiohttp are not exercised, which is what `server` is for.
+For virtual time. A socket makes the event loop wait for the machine. A client that sleeps on a FakeClock and an engine
+that schedules by it must not wait. TLS and aiohttp are not exercised here: `server` is for that.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _FAR = 4_102_444_800  # 2100: past whatever a FakeClock shows, and past the mach
 
 
 class Sleeping(Protocol):
-    """What the transport needs of a clock."""
+    """The clock of the transport."""
 
     async def sleep(self, seconds: float) -> None:
         """Wait."""
@@ -73,7 +73,7 @@ class StaticCredential:
 
 
 class InProcessResponse(rest.AsyncHttpResponse):
-    """An answer of the world, as azure-core wants one; old policies find `body` and `internal_response` too."""
+    """An answer of the emulator as azure-core expects one. Old policies also find `body` and `internal_response`."""
 
     def __init__(self, request: rest.HttpRequest, response: Response) -> None:
         self._request, self._response = request, response
@@ -122,7 +122,7 @@ class InProcessResponse(rest.AsyncHttpResponse):
 
     @property
     def encoding(self) -> str | None:
-        """The encoding, if somebody set one."""
+        """The encoding, if one was set."""
         return self._encoding
 
     @encoding.setter
@@ -184,9 +184,9 @@ class InProcessResponse(rest.AsyncHttpResponse):
 
 
 class ArmTransport(AsyncHttpTransport[rest.HttpRequest, rest.AsyncHttpResponse]):
-    """Sends requests to a world in this process; whatever host they name, the world is what answers.
+    """Sends requests to an emulator in this process, whatever host they name.
 
-    With a clock, answers that are late are late on it; without one they come at once.
+    With a clock, late answers are late on it. Without one they come at once.
     """
 
     def __init__(self, world: World, clock: Sleeping | None = None) -> None:
@@ -219,7 +219,7 @@ class ArmTransport(AsyncHttpTransport[rest.HttpRequest, rest.AsyncHttpResponse])
 
 
 def _body(request: rest.HttpRequest) -> bytes:
-    """Return what a request carries: azure-core keeps it as text, bytes or form fields."""
+    """Return the body of a request: azure-core keeps it as text, bytes or form fields."""
     data = getattr(request, "_data", None) or getattr(request, "data", None) or request.content
     if data is None:
         return b""

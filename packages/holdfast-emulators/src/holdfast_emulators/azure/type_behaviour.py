@@ -19,7 +19,7 @@ VERBS = ("GET", "HEAD", "PUT", "PATCH", "DELETE", "POST")
 
 
 class _Data(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What all of it has in common: it does not change, and a misspelt field in a pack is an error."""
+    """The base of the habits: immutable, and a misspelt field in a pack is an error."""
 
 
 class Fill(_Data, frozen=True):
@@ -148,7 +148,7 @@ class Operation(_Data, frozen=True):
 
     style: Literal["sync", "async", "location", "both", "state", "self"] = "sync"
     status: int = 0  # 0: the usual one of the style
-    seconds: float = 0.0  # on the clock of the world
+    seconds: float = 0.0  # on the clock of the emulator
     polls: int = 0  # and at least so many looks
     retry_after: float | None = None
     retry_as_date: bool = False

@@ -18,7 +18,7 @@ from holdfast_emulators.azure.type_behaviour import Embedded, Habits
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a write did; `before` is a copy of what was there, None if nothing was."""
+    """The result of a write. `before` is a copy of the previous resource, None if there was none."""
 
     resource: Resource
     before: Resource | None

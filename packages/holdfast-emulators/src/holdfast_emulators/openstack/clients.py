@@ -1,4 +1,4 @@
-"""Somebody else at the APIs: what a person with the `openstack` command does, request by request."""
+"""Another actor at the APIs: the requests of a person with the `openstack` command."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Client:
     """Sends requests as one user (over the session of openstacksdk), whatever the environment says."""
 
     def __init__(self, auth: Mapping[str, str], agent: str = "intruder") -> None:
-        from openstack import config  # noqa: PLC0415 - only whoever talks to services needs it
+        from openstack import config  # noqa: PLC0415 - only needed to talk to services
 
         loader = config.OpenStackConfig(load_yaml_config=False, load_envvars=False, app_name=agent)
         self._region: Any = loader.get_one(auth=dict(auth), region_name=REGION, api_timeout=120)

@@ -20,7 +20,7 @@ _NEEDS: Final = {"nova": ("placement", "nova")}  # nova-compute talks to placeme
 
 
 class ControlPlane:
-    """Services in a folder. Several processes may open the same folder; whoever comes first prepares it."""
+    """Services in a folder. Several processes may open the same folder, and the first one prepares it."""
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
@@ -35,9 +35,9 @@ class ControlPlane:
         keep: bool = False,
         say: Say = install.silent,
     ) -> ControlPlane:
-        """Start what is not up yet, and own it; with `keep` it stays up when all owners are gone.
+        """Start the services that are not up yet, and own them. With `keep` they stay up after the last owner ends.
 
-        `say` is told what takes its time. Raises Unavailable if it cannot be had.
+        `say` gets a message about each slow step. Raises Unavailable if the services cannot be installed.
         """
         folder = folder.resolve()
         python = install.environment(say)
@@ -82,7 +82,7 @@ class ControlPlane:
                 processes.stop(self.layout)
 
     def down(self) -> None:
-        """Stop everything and remove the folder, whoever owns it."""
+        """Stop everything and remove the folder, even if another process owns it."""
         processes.stop(self.layout)
         shutil.rmtree(self.layout.folder, ignore_errors=True)
 

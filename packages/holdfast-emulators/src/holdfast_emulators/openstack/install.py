@@ -44,7 +44,7 @@ class Unavailable(Exception):  # noqa: N818 - an outcome, not a mistake
 
 
 def silent(words: str) -> None:
-    """Tell nobody how it is going."""
+    """Discard a message about progress."""
     del words
 
 
@@ -81,7 +81,7 @@ def environment(say: Say = silent) -> Path:
 
 
 def _is_whole(folder: Path, python: Path) -> bool:
-    """Return True if an environment was finished, and still runs: the interpreter it was made from may be gone."""
+    """Return True if an environment is complete and still runs: its base interpreter may have been removed."""
     if not (folder / _READY).exists():
         return False
     try:
@@ -92,7 +92,7 @@ def _is_whole(folder: Path, python: Path) -> bool:
 
 @contextmanager
 def locked(file: Path) -> Iterator[None]:
-    """Be the only process on this machine that is at it."""
+    """Hold a lock among the processes of this machine."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("w") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)

@@ -48,7 +48,7 @@ def spawn(layout: Layout, services: Iterable[str]) -> None:
 
 
 def _detached(command: list[str], environ: Mapping[str, str], out: Path) -> int:
-    """Start a process that outlives us, and that nobody here has to wait for; return its id."""
+    """Start a process that outlives this one and needs no wait. Return its id."""
     write = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     actions = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
@@ -92,7 +92,7 @@ def stop(layout: Layout, services: Iterable[str] = SERVICES) -> None:
     for name in pids:
         _pid_file(layout, name).unlink(missing_ok=True)
     for pid in pids.values():
-        with contextlib.suppress(ChildProcessError):  # somebody else's child
+        with contextlib.suppress(ChildProcessError):  # the child of another process
             os.waitpid(pid, os.WNOHANG)
 
 
@@ -111,7 +111,7 @@ def is_up(layout: Layout, service: str) -> bool:
 
 
 def is_alive(pid: int) -> bool:
-    """Return True if a process runs; where nobody reaps, a dead one stays as a zombie, which counts as dead."""
+    """Return True if a process runs. Without a reaper a dead one stays as a zombie, which counts as dead."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -124,7 +124,7 @@ def _pid_file(layout: Layout, service: str) -> Path:
 
 
 def free_ports(count: int) -> int:
-    """Return the first of a run of ports that nobody listens on, and that no outgoing connection is ever given."""
+    """Return the first of a run of free ports that no outgoing connection is ever given."""
     for _ in range(200):
         first = _PORTS.start + secrets.randbelow(len(_PORTS) - count)
         if all(map(_is_free, range(first, first + count))):

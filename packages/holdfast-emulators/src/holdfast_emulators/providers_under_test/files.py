@@ -25,7 +25,7 @@ from holdfast.providers.protocol import Connection
 from holdfast.testing.conformance import CallType, ProviderUnderTest, Sample
 
 _SPARED: Final = {"/path": "another path is another file"}
-_CANNOT: Final = {"throttle": "a file system asks nobody to slow down"}
+_CANNOT: Final = {"throttle": "a file system has no rate limit"}
 
 
 def _ini(text: str) -> Json:
@@ -65,7 +65,7 @@ class FileDriftInjector:
         return [path.relative_to(self._root).as_posix() for path in found]
 
     async def get(self, kind: str, ident: str) -> Json:  # noqa: ARG002 - as the protocol has it
-        """Return what the file says, and its mode."""
+        """Return the content of the file, and its mode."""
         file = self._root / ident
         if not file.is_file():
             return None
@@ -74,7 +74,7 @@ class FileDriftInjector:
         return {"path": ident, "content": content, "mode": f"{file.stat().st_mode & 0o7777:04o}"}
 
     async def put(self, kind: str, ident: str, path: Path, value: Json) -> None:
-        """Write the file anew, or change its mode."""
+        """Rewrite the file, or change its mode."""
         file = self._root / ident
         if path == ("mode",):
             file.chmod(int(value, 8))

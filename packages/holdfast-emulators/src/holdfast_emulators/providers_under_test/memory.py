@@ -1,4 +1,4 @@
-"""The world in memory as a subject: one kind that takes whole documents, one that takes patches."""
+"""The in-memory remote as a subject: one kind that takes whole documents, one that takes patches."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class MemoryDriftInjector:
         self._world = world
 
     async def ids(self, kind: str) -> Collection[str]:
-        """Return what is there."""
+        """Return the ids of the existing resources."""
         return [ident for found, ident in self._world.things if found == kind]
 
     async def get(self, kind: str, ident: str) -> Json:
@@ -43,10 +43,12 @@ class MemoryDriftInjector:
     async def put(self, kind: str, ident: str, path: Path, value: Json) -> None:
         """Change a field."""
         apply_patch.put(self._world.things[kind, ident], path, value)
+        self._world.signal(kind, self._world.change_signal(kind, ident))
 
     async def delete(self, kind: str, ident: str) -> None:
         """Remove a thing."""
         self._world.things.pop((kind, ident), None)
+        self._world.signal(kind, self._world.change_signal(kind, ident))
 
 
 class MemoryFaults:
@@ -110,7 +112,7 @@ async def memory() -> AsyncIterator[ProviderUnderTest]:
     world = MemoryService(defaults={"size": "small", "burst": False}, polls=3)
     provider = MemoryProvider(world)
     for kind, patches in KINDS.items():
-        provider.kinds = {**provider.kinds, **MemoryProvider(world, (kind,), patches=patches).kinds}
+        provider.kinds = {**provider.kinds, **MemoryProvider(world, (kind,), patches=patches, watches=True).kinds}
     samples = tuple(Sample(kind, _minimal, _full, sensitive_path="/login/password") for kind in KINDS)
     connection = Connection("conformance", provider.name)
     yield ProviderUnderTest(provider, connection, samples, MemoryDriftInjector(world), MemoryFaults(world))

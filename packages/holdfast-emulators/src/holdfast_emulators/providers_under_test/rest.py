@@ -140,7 +140,7 @@ class RestFaults:
 
     @property
     def wrong_answers(self) -> Collection[str]:
-        """What may be brought instead of a thing."""
+        """The names of the wrong answers to a read of a resource."""
         return _MISTAKES.keys()
 
     def answer_wrongly(self, name: str) -> None:

@@ -1,7 +1,7 @@
-"""What RunPod has to offer: GPU pools and the cards in them, CPU flavours, data centres.
+"""The catalogue of RunPod: GPU pools and the cards in them, CPU flavours, data centres.
 
-Data of the emulator, not of the provider: the real catalogue grows without notice, and tests add to this one to show
-that nothing of ours minds.
+This is data of the emulator, not of the provider: the real catalogue grows without notice, and tests add to this one
+to prove that the provider accepts new entries.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Catalogue:
     pools: dict[str, tuple[str, ...]] = field(default_factory=lambda: dict(POOLS))
     flavours: dict[str, int] = field(default_factory=lambda: dict(FLAVOURS))
     data_centres: list[str] = field(default_factory=lambda: list(DATA_CENTRES))
-    unpublished: set[str] = field(default_factory=lambda: {"runpod/pytorch:latest"})  # images nobody ever pushed
+    unpublished: set[str] = field(default_factory=lambda: {"runpod/pytorch:latest"})  # images that were never pushed
 
     def cards(self) -> set[str]:
         """Name every GPU type."""

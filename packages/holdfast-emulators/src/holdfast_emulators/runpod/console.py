@@ -1,4 +1,4 @@
-"""Somebody at the RunPod console: edits behind the API's back, under a name, at once."""
+"""An actor at the RunPod console: edits that bypass the API, under a name, at once."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Console:
         self.world.change_volume(volume, None, size)
 
     def delete_volume(self, ident: str) -> None:
-        """Delete a volume, whoever uses it."""
+        """Delete a volume, even if it is in use."""
         for endpoint in self.account.endpoints.values():
             if ident in endpoint.fields["networkVolumeIds"]:
                 endpoint.fields["networkVolumeIds"].remove(ident)

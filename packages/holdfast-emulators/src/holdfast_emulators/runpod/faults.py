@@ -1,7 +1,7 @@
-"""What can be made to go wrong, in the words of the API that is struck.
+"""Faults in the words of the API that they affect.
 
-A fault names a method and a path as in the journal; a GraphQL request is at `/graphql#saveEndpoint`, by the first field
-it asks for. The kinds of wrong are those of `holdfast.testing.rest_faults`.
+A fault names a method and a path as in the journal. A GraphQL request is at `/graphql#saveEndpoint`, by the first field
+it asks for. The kinds of faults are those of `holdfast.testing.rest_faults`.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _status(fault: Fault, place: str) -> web.Response:
 
 
 def _nothing(place: str) -> web.Response:
-    """Answer as if there were nothing: an empty list, or for GraphQL nobody, both with a good conscience."""
+    """Return a successful answer without content: an empty list, or for GraphQL no account."""
     if place.startswith("/graphql"):
         return web.json_response({"data": {"myself": None}})
     names = {"serverless": "endpoints", "templates": "templates", "network-volumes": "networkVolumes"}

@@ -1,7 +1,7 @@
-"""The GraphQL door: what can be asked, and the shape of what is answered.
+"""The GraphQL door: its queries, and the shape of its answers.
 
-An error is HTTP 200 with `errors`, except for requests that make no sense, which are 400. Nobody at all gets a `myself`
-that is null, and 200.
+An error is HTTP 200 with `errors`, except for malformed requests, which are 400. A request without a key gets a
+`myself` that is null, and 200.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Resolver = Callable[[Mapping[str, Json]], Json]
 
 @dataclass(slots=True)
 class Caller:
-    """Who asks; an account of None is somebody without a key."""
+    """The caller of a request. An account of None is a caller without a key."""
 
     world: World
     account: Account | None
@@ -79,7 +79,7 @@ def _run(caller: Caller, operation: Operation) -> Document:
 
 
 def _shaped(value: Json, selection: Selection, kind: str) -> Json:
-    """Return what was asked for of a value; asking for what is not there is a mistake of the request."""
+    """Return the requested fields of a value. A request for an unknown field is a mistake."""
     if isinstance(value, list):
         return [_shaped(item, selection, kind) for item in value]
     if not isinstance(value, dict):

@@ -1,8 +1,8 @@
-"""What GraphQL's save mutations do: make, or replace nearly everything.
+"""The save mutations of GraphQL: create, or replace nearly everything.
 
-`saveEndpoint` with an id is not sparse. What is left out goes back to a default, or to nothing, or stays, field by
+`saveEndpoint` with an id is not sparse. An omitted field returns to its default, becomes empty, or stays, field by
 field: workersMax, idleTimeout, scalerValue and instanceIds were seen to reset and templateId, the CUDA fields,
-compliance and modelReferences to hold (runpodctl 281, runpod-mcp 70); for the others the harsher reading is taken, so
+compliance and modelReferences to hold (runpodctl 281, runpod-mcp 70). For the others the harsher reading is taken, so
 that a client which relies on luck fails here and not in production.
 """
 

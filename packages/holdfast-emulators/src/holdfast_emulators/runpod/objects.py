@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from holdfast.model.json import Json
 
-PLATFORM = "runpod"  # who makes the changes that nobody asked for
+PLATFORM = "runpod"  # the author of changes that no user made
 
 ROLLING = frozenset(
     {
@@ -86,7 +86,7 @@ NEW_TEMPLATE: Mapping[str, Json] = {
 
 
 class Access(StrEnum):
-    """What an API key may do."""
+    """The permissions of an API key."""
 
     ALL = "all"
     READ = "read"
@@ -148,7 +148,7 @@ class Endpoint:
 
     @property
     def is_cpu(self) -> bool:
-        """Tell the compute family, which is for life."""
+        """Return True for a CPU endpoint. The compute family never changes."""
         return bool(self.fields["instanceIds"])
 
 

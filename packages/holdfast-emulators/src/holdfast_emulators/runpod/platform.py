@@ -1,6 +1,6 @@
-"""What RunPod does to endpoints by itself: it scales down those that nobody uses, and those whose workers fail.
+"""The changes that RunPod makes by itself: it scales down unused endpoints, and those whose workers fail.
 
-Nothing tells the owner, nothing appears among the releases, and nothing raises the number again.
+The owner gets no notice, the releases do not show it, and the number is never raised again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from holdfast_emulators.runpod.service import World
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """The hand that nobody sees."""
+    """The automatic changes of the platform."""
 
     world: World
 

@@ -18,7 +18,7 @@ class _Stale(Generic[Thing]):
 
 @dataclass(slots=True)
 class Lagging(Generic[Thing]):
-    """What reads see of things that were written a moment ago."""
+    """The outdated objects that reads show after a write."""
 
     _stale: dict[str, _Stale[Thing]] = field(default_factory=dict)
 
@@ -28,7 +28,7 @@ class Lagging(Generic[Thing]):
             self._stale[ident] = _Stale(copy.deepcopy(before), reads)
 
     def seen(self, ident: str, now: Thing | None) -> Thing | None:
-        """Return what a read of one thing shows."""
+        """Return the object as a read shows it."""
         stale = self._stale.get(ident)
         if stale is None:
             return now
@@ -38,7 +38,7 @@ class Lagging(Generic[Thing]):
         return stale.before
 
     def all_seen(self, now: dict[str, Thing]) -> Iterator[Thing]:
-        """Yield what a list shows, things that are already gone among it."""
+        """Yield the objects that a list shows, including deleted ones."""
         for ident in [*now, *(ident for ident in self._stale if ident not in now)]:
             thing = self.seen(ident, now.get(ident))
             if thing is not None:

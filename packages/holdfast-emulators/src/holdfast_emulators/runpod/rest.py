@@ -17,7 +17,7 @@ Document = dict[str, Json]
 
 @dataclass(slots=True)
 class Call:
-    """One request to v2, by somebody who has a key."""
+    """One request to v2 with a key."""
 
     world: World
     account: Account
@@ -30,7 +30,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What is sent back; a body of None is no body."""
+    """The answer to a request. A body of None is no body."""
 
     status: int
     body: Json = None

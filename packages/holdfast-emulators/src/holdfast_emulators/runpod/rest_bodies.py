@@ -1,7 +1,7 @@
-"""What REST v2 accepts: bodies checked word by word, and written as the platform keeps them.
+"""The bodies that REST v2 accepts: checked field by field, and written as the platform keeps them.
 
-PATCH changes what is given and nothing else, with the exceptions the real API has: pools without excluded cards clear
-those, a given env replaces the whole map.
+PATCH changes the given fields and nothing else, with the exceptions of the real API: pools without excluded cards clear
+those, and a given env replaces the whole map.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def new_endpoint(world: World, account: Account, body: Json) -> tuple[dict[str, 
 def changed_endpoint(
     world: World, account: Account, endpoint: Endpoint, body: Json
 ) -> tuple[dict[str, Json], dict[str, Json]]:
-    """Return what a PATCH changes of an endpoint and of its container settings."""
+    """Return the changes of a PATCH to an endpoint and to its container settings."""
     given = checked(body, _ENDPOINT)
     if endpoint.is_cpu and world.habits.breaks_cpu_patch:
         raise RefusedError(400, "gpuId(s) is required for a gpu endpoint")
@@ -221,7 +221,7 @@ def container(given: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def template_fields(body: Json, *, new: bool) -> dict[str, Json]:
-    """Return what a body says of a template."""
+    """Return the fields of a template in a body."""
     given = checked(body, _TEMPLATE, ("name", "image") if new else ())
     names = {"serverless": "isServerless", "public": "isPublic"}
     rest = {word: value for word, value in given.items() if word not in _CONTAINER}

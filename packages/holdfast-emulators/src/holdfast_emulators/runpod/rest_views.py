@@ -1,6 +1,6 @@
-"""What REST v2 shows: the same things under other names, and less of them.
+"""The answers of REST v2: the same objects under other names, with fewer fields.
 
-No version, no templateId, no standby workers: whoever wants those asks GraphQL, or the releases.
+No version, no templateId, no standby workers: only GraphQL and the releases show those.
 """
 
 from __future__ import annotations

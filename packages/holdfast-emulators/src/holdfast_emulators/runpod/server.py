@@ -3,7 +3,7 @@
     async with RunPodServer() as server:
         ...                                        # talk to server.rest_url and server.graphql_url with server.token
         server.console("user_alice").edit("inference-lb", workersMax=50)
-        server.advance(days=8)                     # the platform scales down what nobody used
+        server.advance(days=8)                     # the platform scales down unused endpoints
         server.faults.append(Fault(Wrong.RESET_AFTER, "POST", "/v2/serverless"))
         assert server.counts()["GET /v2/serverless"] == 1
 
@@ -103,7 +103,7 @@ class RunPodServer:
 
     @property
     def environ(self) -> dict[str, str]:
-        """What to put into the environment of RunPod's own tools, so that they talk to this server."""
+        """The environment variables of RunPod's own tools that are to use this server."""
         return {
             "RUNPOD_API_KEY": self.token,
             "RUNPOD_API_BASE_URL": self.url,
@@ -118,11 +118,11 @@ class RunPodServer:
 
     @property
     def platform(self) -> Platform:
-        """What the platform does by itself."""
+        """The automatic changes of the platform."""
         return Platform(self.world)
 
     def console(self, by: str = "user_console", account: Account | None = None) -> Console:
-        """Sit down at the console as somebody."""
+        """Return a console that acts as an actor."""
         return Console(self.world, account or self.account, by)
 
     def advance(self, seconds: float = 0.0, *, days: float = 0.0) -> list[str]:

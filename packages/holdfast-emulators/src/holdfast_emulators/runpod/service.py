@@ -1,7 +1,7 @@
-"""The emulated platform: who owns what, what a change leads to, and what reads see of it.
+"""The emulated platform: its owners, the effects of a change, and the reads after it.
 
-All changes, whoever makes them and through whichever API, go through here, so that releases, versions and lag are the
-same for all. Refuses to know HTTP.
+All changes, by any actor and through any API, go through here, so that releases, versions and lag are the same for all.
+Refuses to know HTTP.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _DAY = 86_400.0
 
 @dataclass(slots=True)
 class Habits:
-    """What a test may set about the platform; the values here are what the real one was seen or is said to do."""
+    """The behaviour of the platform that a test may set. The defaults are observed or documented."""
 
     lag_reads: int = 0  # so many reads after a write still show what was before
     health_lag_reads: int = 1  # so many looks at the health of a new endpoint find nothing

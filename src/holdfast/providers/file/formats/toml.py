@@ -67,7 +67,7 @@ def dump(value: Json) -> str:
 
 
 def edit(text: str, before: Json, after: Json) -> list[str]:
-    """Change single items; what tomlkit cannot do comes out as a text that says something else."""
+    """Change single items. A change that tomlkit cannot make yields a text with other content, which is refused."""
     document = tomlkit.parse(text)
     try:
         for change in edits.between(before, after):

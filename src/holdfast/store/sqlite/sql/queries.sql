@@ -124,6 +124,10 @@ DELETE FROM revision WHERE resource = ?
 -- Many resources by id.
 SELECT * FROM state WHERE id IN (?*)
 
+-- name: states_with_ids
+-- The resources of a family among these ids of the provider.
+SELECT * FROM state WHERE family = ? AND id IN (SELECT id FROM detail WHERE provider_id IN (?*))
+
 -- name: states_page
 -- The next resources of a family, in order.
 SELECT * FROM state WHERE family = ? AND local > ? ORDER BY local LIMIT ?
@@ -134,10 +138,11 @@ SELECT local, source FROM name CROSS JOIN detail ON detail.id = name.id
 WHERE family = ? AND local > ? ORDER BY local LIMIT ?
 
 -- name: listed_digests
--- What a list is compared with: the digests of these resources, none for those that a list alone cannot settle.
+-- What a list is compared with: the digests of these resources, none for those that are not idle (`is_idle`).
 SELECT provider_id,
   CASE
-    WHEN status = 1 AND (applied = x'' OR applied IS desired) AND requested IS handled AND terminal IS NULL
+    WHEN status = 1 AND (applied = x'' OR applied = desired) AND baseline IS NOT NULL AND requested IS handled
+      AND terminal IS NULL
     THEN raw_digest
   END
 FROM detail CROSS JOIN resource ON resource.id = detail.id
@@ -485,7 +490,7 @@ LEFT JOIN name ON name.id = event.subject
 LEFT JOIN family ON family.id = name.family
 LEFT JOIN event AS before ON before.sequence = event.sequence - 1
 WHERE event.sequence > :after AND event.sequence <= :last
-  AND event.at >= :since AND substr(event.type, 1, length(:prefix)) = :prefix
+  AND event.at >= :since AND instr(event.type, :prefix) = 1
 ORDER BY event.sequence LIMIT :limit
 
 -- name: events_page_of
@@ -497,7 +502,7 @@ LEFT JOIN name ON name.id = event.subject
 LEFT JOIN family ON family.id = name.family
 LEFT JOIN event AS before ON before.sequence = event.sequence - 1
 WHERE event.subject = :subject AND event.sequence > :after AND event.sequence <= :last
-  AND event.at >= :since AND substr(event.type, 1, length(:prefix)) = :prefix
+  AND event.at >= :since AND instr(event.type, :prefix) = 1
 ORDER BY event.sequence LIMIT :limit
 
 -- name: events_page_back

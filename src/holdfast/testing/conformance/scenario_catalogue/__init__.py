@@ -10,6 +10,7 @@ from typing import Final
 
 from holdfast.testing.conformance.scenario_catalogue import (
     adoption,
+    change_signals,
     crash_recovery,
     failures,
     field_drift,
@@ -27,6 +28,7 @@ ALL: Final[Mapping[str, Scenario]] = {
     "mutate-every-field": field_drift.mutate_every_field,
     "external-delete": lifecycle.external_delete,
     "list": lifecycle.list_everything,
+    "watch": change_signals.watch,
     "import-by-id": adoption.by_id,
     "import-by-filter": adoption.by_filter,
     "unreadable": failures.unreadable,

@@ -1,8 +1,8 @@
 """The habits of real resource types, as YAML beside this file.
 
-Fields, their defaults and their spellings are what recorded traffic shows, but for types marked `not in the corpus`:
-those are from research/aso.md's tables and from documentation. How long operations take, and most codes of refusals,
-are plausible rather than measured. A quirk that nobody ever saw belongs into the test that needs it, not here.
+Fields, their defaults and their spellings come from recorded traffic, except for types marked `not in the corpus`:
+those come from the tables of research/aso.md and from documentation. The duration of operations, and most codes of
+refusals, are plausible rather than measured. A quirk that was never observed belongs into the test that needs it.
 """
 
 from __future__ import annotations

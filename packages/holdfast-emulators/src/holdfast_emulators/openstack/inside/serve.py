@@ -3,7 +3,7 @@
     serve.py SERVICE PORT FOLDER
 
 The gate writes down every request, and answers some of them wrongly where `faults.json` says so. A service whose owners
-(the processes named in `owners/`) are all gone stops by itself, so that a killed test run leaves nothing behind.
+(the processes named in `owners/`) have all ended stops by itself, so that a killed test run leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ OWNERLESS_SECONDS = 10.0
 POLL_SECONDS = 2.0
 
 name, port, folder = sys.argv[1], int(sys.argv[2]), pathlib.Path(sys.argv[3])
-keep: list[Any] = []  # a Service that nobody holds is collected, and counts as down a minute later
+keep: list[Any] = []  # a Service without a reference is collected, and counts as down a minute later
 
 
 def die(*error: Any) -> None:
@@ -33,7 +33,7 @@ def die(*error: Any) -> None:
 
 
 def watch_owners() -> None:
-    """Stop once nobody is left who wants this service; a folder without an owner at all stays up."""
+    """Stop once the last owner has ended. A folder without any owner stays up."""
     owners, since = folder / "owners", time.monotonic()
     while True:
         time.sleep(POLL_SECONDS)
@@ -45,7 +45,7 @@ def watch_owners() -> None:
 
 
 def is_alive(pid: int) -> bool:
-    """Return True if a process runs; where nobody reaps, a dead one stays as a zombie."""
+    """Return True if a process runs. Without a reaper a dead one stays as a zombie."""
     try:
         stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
     except OSError:
