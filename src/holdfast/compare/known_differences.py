@@ -380,9 +380,18 @@ def is_filled_in(finding: Finding, rules: RuleTree) -> bool:
 
 
 def accept(baseline: diff.Baseline, findings: Iterable[Finding]) -> diff.Baseline:
-    """Return the baseline with the observed values of findings that a person accepted."""
-    taken = [Difference(f.path, f.op, f.baseline, f.observed, f.rule, f.pointer) for f in findings]
-    return diff.Baseline(baseline.applied, apply_patch.apply(baseline.observed, taken))
+    """Return the baseline with the observed values of findings that a person accepted.
+
+    Where both sides changed, the declared value counts as applied: the difference between the two is what was accepted.
+    An index names an element of the live list alone, so the declaration of such an element stays as it was applied.
+    """
+    accepted = list(findings)
+    taken = [Difference(f.path, f.op, f.baseline, f.observed, f.rule, f.pointer) for f in accepted]
+    edited = [f for f in accepted if f.changed_by is ChangedBy.BOTH and int not in map(type, f.path)]
+    applied = apply_patch.copied(baseline.applied) if edited else baseline.applied
+    for finding in edited:
+        applied = apply_patch.put(applied, finding.path, finding.desired)
+    return diff.Baseline(applied, apply_patch.apply(baseline.observed, taken))
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,7 @@ async def rebaseline(
         )
     baseline = known_differences.accept(checked.evaluation.known.baseline, taken)
     rest = _remaining(checked, baseline)
-    if any(each in rest for each in taken):
+    if {(finding.path, finding.op) for finding in taken} & {(finding.path, finding.op) for finding in rest}:
         message = "its value cannot be taken by itself; accept the whole document or edit the manifest"
         raise InputError(f"{paths.format_path(taken[0].path)}: {message}")
     claim = await store.claim(checked.address, owner, checked.at, checked.at + CLAIM_SECONDS)
@@ -124,7 +124,11 @@ def _rebaselined(
     transaction = Transaction(findings_at=checked.at, writes=WriteChanges(fences={claim.address: claim.fence}))
     after = replace(
         checked.state,
-        applied=replace(checked.state.applied, baseline=serialize.keep(transaction, baseline.observed)),
+        applied=replace(
+            checked.state.applied,
+            document=serialize.keep(transaction, baseline.applied),
+            baseline=serialize.keep(transaction, baseline.observed),
+        ),
         observed=replace(
             checked.state.observed,
             document=serialize.keep(transaction, checked.observed),

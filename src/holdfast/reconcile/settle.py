@@ -77,7 +77,9 @@ async def _record_learnt(writer: ResourceWriter, run: Run, learnt: Learnt) -> Ac
     capture_, stuck, observed = learnt.capture, learnt.stuck, learnt.observed
     transaction = Transaction(findings_at=now, writes=WriteChanges(fences=run.fences))
     # Unless it was only adopted, what is declared was kept with the intent to write it.
-    written = serialize.keep(transaction, item.desired) if adopting else item.desired_digest
+    declared = serialize.keep(transaction, item.desired) if adopting else item.desired_digest
+    is_whole = capture_.baseline.applied is item.desired  # no edit was left out of the write
+    written = declared if is_whole else serialize.keep(transaction, capture_.baseline.applied)
     seen = serialize.keep(transaction, observed)
     is_baseline = capture_.baseline.observed is observed
     settled = verdict_rules.conclude(learnt.still)
@@ -106,12 +108,12 @@ async def _record_learnt(writer: ResourceWriter, run: Run, learnt: Learnt) -> Ac
         reading.etag if is_baseline else None,
         reading.raw_digest if is_baseline else None,
         state.observed.state_hash,
-        Status.DRIFTED if learnt.still else Status.IN_SYNC,
+        settled.status,
         "our write did not take everywhere" if stuck else settled.reason,
         conditions.after(checked.state.observed.conditions, outcome),
         settled_read.told_after(checked),
     )
-    after = settled_read.state_after(checked, written, applied, live, now)
+    after = settled_read.state_after(checked, declared, applied, live, now)
     transaction.states.append(after)
     transaction.findings[after.address] = learnt.still
     effects = serialize.finding_paths(capture_.side_effects)

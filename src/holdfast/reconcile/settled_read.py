@@ -7,13 +7,14 @@ not: it is reported as ineffective, whatever the read shows.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from holdfast.compare import diff, known_differences, paths
+from holdfast.compare import apply_patch, diff, known_differences, paths
 from holdfast.compare.known_differences import Capture
 from holdfast.compare.rule_tree import RuleTree
 from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Action
-from holdfast.model.finding import ChangedBy, Finding
+from holdfast.model.finding import ChangedBy, Finding, Op
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found
 from holdfast.model.record import dataclass
@@ -55,17 +56,21 @@ def learn(checked: CheckResult, operation: WriteOperation, begun: CorrectionReco
     item = checked.prepared
     tree, _ = item.rules_for(reading.document)
     observed = reading.document
+    before = checked.evaluation.known.baseline
     capture = known_differences.capture(
         item.desired,
         observed,
         tree,
-        before=checked.evaluation.known.baseline,
+        before=before,
         drift=_before(checked, operation),
         adopted=operation.action == Action.ADOPT.value,
         chained=item.kind.conditional and reading.etag is not None,
         fills_in=item.kind.fills_in,
     )
     written = _written(operation, begun)
+    left_edits = _left_edits(checked, operation, written or (), observed, tree) if operation.drift else []
+    if before is not None and written is not None and left_edits:
+        capture = _with_left(capture, before, left_edits)
     left = (paths.format_path(entry.path) for entry in capture.unresolved)
     waived = {each.path for each in checked.verdict.suppressed if each.because is SuppressionReason.WAIVED}
     found = diff.findings(item.desired, observed, tree, capture.baseline)
@@ -92,6 +97,45 @@ def _before(checked: CheckResult, operation: WriteOperation) -> tuple[Finding, .
         each.finding for each in checked.verdict.suppressed if each.because is SuppressionReason.WAIVED and each.finding
     ]
     return (*known, *waived)
+
+
+def _left_edits(
+    checked: CheckResult, operation: WriteOperation, written: Sequence[str], observed: Json, tree: RuleTree
+) -> list[Finding]:
+    """Return the findings that both sides changed and that the write left alone: their declared value was not sent.
+
+    What stands in a list without a key, or in an element that is no longer declared, cannot be told apart in the
+    documents, and counts as written.
+    """
+    tried = {*written, *checked.unresolved}
+    return [
+        finding
+        for finding in operation.drift
+        if finding.changed_by is ChangedBy.BOTH
+        and paths.format_path(finding.path) not in tried
+        and _is_same_place(finding, checked.prepared.desired)
+        and not diff.equal_at(
+            known_differences.node_at(tree, finding.path), finding.desired, paths.resolve(observed, finding.path)
+        )
+    ]
+
+
+def _with_left(capture: Capture, before: diff.Baseline, left: Sequence[Finding]) -> Capture:
+    """Return the capture with what was applied and seen before at the paths that the write left alone."""
+    applied, settled = map(apply_patch.copied, (capture.baseline.applied, capture.baseline.observed))
+    for finding in left:
+        applied = apply_patch.put(applied, finding.path, paths.resolve(before.applied, finding.path))
+        settled = apply_patch.put(settled, finding.path, paths.resolve(before.observed, finding.path))
+    return replace(capture, baseline=diff.Baseline(applied, settled))
+
+
+def _is_same_place(finding: Finding, desired: Json) -> bool:
+    """Return True if the path of a finding leads to one place in the declaration of now and of before."""
+    if finding.op is Op.REORDERED or any(isinstance(step, int) for step in finding.path):
+        return False
+    return (
+        all(isinstance(step, str) for step in finding.path) or paths.resolve(desired, finding.path[:-1]) is not ABSENT
+    )
 
 
 def _written(operation: WriteOperation, begun: CorrectionRecord | None) -> tuple[str, ...] | None:

@@ -152,6 +152,8 @@ class Oracle:
         book = self.book(resource)
         if verb in ("baseline", "waive"):
             book.suppressed.add(path)
+        if verb == "baseline":
+            book.accepted[path] = value
         if verb == "waive":
             book.waived.add(path)
         if verb == "accept":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.simulation.documents import at
 from tests.simulation.fleet import Resource
-from tests.simulation.kernel import Process
+from tests.simulation.kernel import START, Process
 from tests.simulation.oracle import sends, truth
 from tests.simulation.world import Thing
 
@@ -85,7 +85,7 @@ def may_converge(oracle: Oracle, resource: Resource, thing: Thing | None) -> boo
     book = oracle.book(resource)
     if resource.policy != "managed" or thing is None or book.may_go or oracle.fleet.broken:
         return False
-    if truth.is_unsure(oracle, thing):
+    if truth.is_unsure(oracle, thing) or truth.lacks_source(oracle, resource):
         return False
     if thing.deleted is not None or oracle.fleet.setting(resource, "onDrift", "correct") != "correct":
         return False
@@ -125,6 +125,9 @@ def _judge_trail(oracle: Oracle) -> None:
     events = oracle.life.events()
     if events is None:
         return
+    steps: dict[str, list[Any]] = {}  # operation -> its events; a worker is a process, or process/part of a watch
+    for event in events:
+        steps.setdefault(event["data"].get("operation", ""), []).append(event)
     done = [each for each in events if each["type"] == "write.done"]
     for event in done:
         resource = oracle.fleet.by_address(event["subject"])
@@ -133,15 +136,18 @@ def _judge_trail(oracle: Oracle) -> None:
         thing_writes = [
             each for each in oracle.world.journal
             if each.effect == "update" and each.thing is not None and oracle.resource_of(each.thing) is resource
-            and each.at + 1_800_000_000.0 <= event["at"] + 1.0
+            and each.at + START <= event["at"] + 1.0
         ]  # fmt: skip
         paths = event["data"].get("paths")
         if not thing_writes or not isinstance(paths, list) or oracle.jumps or event["data"].get("action") != "update":
             continue
+        operation = steps[event["data"]["operation"]]
+        workers = {str(each["data"].get("worker")).partition("/")[0] for each in operation}
+        begun = min(each["at"] for each in operation)
         touched = {
             path
             for each in thing_writes
-            if each.process is thing_writes[-1].process
+            if each.process is not None and each.process.name in workers and each.at + START >= begun
             for path in sends.changed_paths(each)
         }
         plain = [path.partition("[")[0] for path in paths]

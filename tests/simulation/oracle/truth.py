@@ -26,6 +26,7 @@ class Book:
     imported: bool = False
     suppressed: set[str] = field(default_factory=set)  # paths that a person waived or baselined
     waived: set[str] = field(default_factory=set)
+    accepted: dict[str, Any] = field(default_factory=dict)  # path -> the live value that a person made the baseline
     undone: set[str] = field(default_factory=set)
     contended: dict[str, int] = field(default_factory=dict)  # path -> corrections so far
     doubtful: set[str] = field(default_factory=set)  # paths of which nobody can say who moved them
@@ -82,6 +83,21 @@ def references(resource: Resource) -> list[tuple[str, str, str]]:
     return out
 
 
+def lacks_source(oracle: Oracle, resource: Resource) -> bool:
+    """Return True if a resource that this one refers to, itself or through others, is not there: then it is held."""
+    pending, seen = [resource], {resource.name}
+    while pending:
+        for _, name, _ in references(pending.pop()):
+            source = oracle.fleet.get(name)
+            thing = bound(oracle.world, source) if source is not None else None
+            if source is None or thing is None or thing.deleted is not None:
+                return True
+            if name not in seen:
+                seen.add(name)
+                pending.append(source)
+    return False
+
+
 def _referred(oracle: Oracle, source: Resource, name: str) -> Any:
     """A reference is to the declared value where there is one, else to what the service gave."""
     thing = bound(oracle.world, source)
@@ -122,6 +138,7 @@ def moved_paths(oracle: Oracle, resource: Resource, thing: Thing) -> set[str]:
         for path in thing.moved()
         if path not in book.suppressed
         and path not in ("/path", "/seen_by")
+        and not is_accepted(book, thing, path)
         and policy_of(oracle.fleet, resource, path) != "ignore"
         and not (path in declared and declared[path] == at(thing.live, path))
     }
@@ -134,9 +151,15 @@ def intent_paths(oracle: Oracle, resource: Resource, thing: Thing) -> set[str]:
         left_alone = path == "/path" or path in oracle.book(resource).suppressed
         if left_alone or policy_of(oracle.fleet, resource, path) == "ignore":
             continue
-        if at(thing.live, path) != value and at(thing.own, path) != value:
+        was_ours = at(thing.own, path) == value and not is_accepted(oracle.book(resource), thing, path)
+        if at(thing.live, path) != value and not was_ours:
             out.add(path)
     return out
+
+
+def is_accepted(book: Book, thing: Thing, path: str) -> bool:
+    """Return True if the live value is a baseline that a person chose: it has not moved since."""
+    return path in book.accepted and book.accepted[path] == at(thing.live, path)
 
 
 MOVED = frozenset({"pending", "drifted", "conflicted"})

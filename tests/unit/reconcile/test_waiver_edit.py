@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
+import pytest
+
+from holdfast.errors import InputError
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
 from holdfast.model.verdict import Status, SuppressionReason
@@ -141,6 +144,79 @@ def test_a_baselined_value_is_the_new_normal_and_stays_visible():
     assert [(a.because, a.path) for a in one.verdict.suppressed] == [(SuppressionReason.BASELINED, "/size")]
     assert (bench.live_thing("a")["color"], bench.live_thing("a")["size"]) == ("red", 9)
     assert only(run(bench.check(fleet))).verdict.status is Status.IN_SYNC
+
+
+def conflicted():
+    """Return a bench with a thing whose color both an edit and a stranger changed, and the edited fleet."""
+    bench = Bench()
+    run(bench.apply([declare("a", {"color": "red", "size": 1})]))
+    bench.live_thing("a")["color"] = "black"
+    edited = [declare("a", {"color": "blue", "size": 1})]
+    one = only(run(bench.check(edited)))
+    assert one.verdict.status is Status.CONFLICTED
+    return bench, edited, one
+
+
+def test_a_value_that_was_edited_too_can_be_baselined():
+    bench, fleet, one = conflicted()
+    run(rebaseline(bench.store, one, "/color", Person("ada", "it is better so"), "test"))
+    for one in (only(run(bench.check(fleet))), only(run(bench.apply(fleet)))):
+        assert (one.verdict.status, one.decision.action) == (Status.IN_SYNC, Action.NONE)
+        assert [(a.because, a.path) for a in one.verdict.suppressed] == [(SuppressionReason.BASELINED, "/color")]
+    assert bench.live_thing("a")["color"] == "black"
+    one = only(run(bench.check([declare("a", {"color": "green", "size": 1})])))
+    assert one.verdict.status is Status.PENDING, "the live value has not changed since it was accepted"
+
+
+def test_an_edit_elsewhere_stays_pending_beside_a_baselined_value():
+    bench, _, _ = conflicted()
+    edited = [declare("a", {"color": "blue", "size": 2})]
+    one = only(run(bench.check(edited)))
+    run(rebaseline(bench.store, one, "/color", Person("ada", "it is better so"), "test"))
+    one = only(run(bench.apply(edited)))
+    assert (one.verdict.status, [f.path for f in one.verdict.findings]) == (Status.PENDING, [("size",)])
+    assert (bench.live_thing("a")["color"], bench.live_thing("a")["size"]) == ("black", 2)
+    assert only(run(bench.check(edited))).verdict.status is Status.IN_SYNC
+
+
+def test_an_edit_that_was_not_applied_yet_cannot_be_baselined():
+    bench = Bench()
+    run(bench.apply([declare("a", {"tags": ["x", "y"]})]))
+    one = only(run(bench.check([declare("a", {"tags": ["x", "z"]})])))
+    with pytest.raises(InputError, match="cannot be taken by itself"):
+        run(rebaseline(bench.store, one, "/tags", Person("ada", "it is better so"), "test"))
+
+
+def reported(color):
+    """Declare a thing of some color, where drift of the color is only reported."""
+    return declare("a", {"color": color, "size": 1}, onDriftPaths={"/color": "report"})
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_an_edit_that_a_write_of_other_paths_left_out_is_still_an_edit(whole):
+    bench = Bench(patches=not whole)
+    run(bench.apply([reported("red")]))
+    edited = [reported("blue")]
+    bench.live_thing("a").update(color="black", size=9)
+    run(bench.apply(edited))
+    assert (bench.live_thing("a")["color"], bench.live_thing("a")["size"]) == ("black", 1)
+    (stored,) = run(bench.store.states([edited[0].address])).values()
+    assert stored.observed.status is Status.CONFLICTED
+    for one in (only(run(bench.check(edited))), only(run(bench.apply(edited)))):
+        (finding,) = one.verdict.findings
+        assert (one.verdict.status, finding.path, finding.baseline) == (Status.CONFLICTED, ("color",), "red")
+        assert not one.decision.action.is_write
+    for record in run(bench.store.decisions(None, 50)):
+        stored_bytes, again = run(serialize.replay(bench.store, record))
+        assert stored_bytes == again, record.summary
+    back = [reported("red")]
+    assert only(run(bench.check(back))).verdict.status is Status.DRIFTED, (
+        "the edit was taken back before it was applied"
+    )
+    agreed = [reported("black")]
+    assert only(run(bench.apply(agreed))).decision.action is Action.ADOPT
+    one = only(run(bench.apply(agreed)))
+    assert (one.verdict.status, one.decision.action) == (Status.IN_SYNC, Action.NONE)
 
 
 def test_a_baselined_value_stays_watched():
