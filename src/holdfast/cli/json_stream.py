@@ -5,6 +5,7 @@ The text is the same as that of `console.json_text`: indented, keys in order.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import AsyncIterator, Iterator, Mapping
 from operator import itemgetter
 from typing import BinaryIO, Final, cast
@@ -24,7 +25,8 @@ class JsonList:
     def __init__(self, *, is_sorted: bool = True) -> None:
         import tempfile  # most commands print no JSON, and it brings all compression modules
 
-        self._file = cast("BinaryIO", tempfile.SpooledTemporaryFile(max_size=IN_MEMORY))  # noqa: SIM115 - closed by `texts`
+        self._file = cast("BinaryIO", tempfile.SpooledTemporaryFile(max_size=IN_MEMORY))  # noqa: SIM115 - closed below
+        weakref.finalize(self, self._file.close)  # a command that fails never prints its list
         self._entries: list[tuple[str, int, int]] = []  # key, where its text begins, bytes
         self._is_sorted = is_sorted
         self.added: dict[str, dict[str, Json]] = {}  # fields that became known after an entry was rendered, by key

@@ -8,13 +8,14 @@ compared, and the side that changed is unknown.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from holdfast.compare.diff_walk import TraceEntry, Walk
 from holdfast.compare.rule_tree import Node, RuleTree
 from holdfast.compare.unchanged import is_same
 from holdfast.model.absent import ABSENT
 from holdfast.model.finding import Difference, Finding
 from holdfast.model.json import Json
-from holdfast.model.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)
