@@ -1,4 +1,4 @@
-"""Errors of PostgreSQL, of its driver and of the network as StoreErrors that say what to do.
+"""Errors of a PostgreSQL server as store errors, with the cause and the remedy.
 
 A message names the server and the database, and never the password.
 """
