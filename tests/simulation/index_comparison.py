@@ -12,6 +12,8 @@ from tests.simulation.history import History
 from tests.simulation.life import Life, live
 
 _TIME = re.compile(r"\b\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?Z?|^\d\d:\d\d:\d\d|\b18\d{8,11}(\.\d+)?\b", re.MULTILINE)
+# Ids and the jitter of due times are drawn in the order in which writes begin and end, which depends on the time.
+_DRAWN = re.compile(r"\b[0-9a-f]{32}\b|(?<=\"overdue\": )\d+")
 Outputs = list[tuple[str, int | None, str, str]]
 
 
@@ -27,8 +29,8 @@ def outputs(history: History, *, index: bool) -> Outputs:
 
 
 def _shown(text: str, life: Life) -> str:
-    """Return a text without its folder and times, because a run with fewer calls of the store ends a moment earlier."""
-    return _TIME.sub("TIME", text.replace(str(life.folder), "FOLDER"))
+    """Return a text without its folder, times and drawn ids, because fewer calls of the store take less time."""
+    return _DRAWN.sub("DRAWN", _TIME.sub("TIME", text.replace(str(life.folder), "FOLDER")))
 
 
 def difference(history: History) -> str:
