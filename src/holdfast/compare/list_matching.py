@@ -118,7 +118,7 @@ def _keyed_ids(
         if len(set(ids)) != len(ids) or len(names) != len(ids):
             return None
         out.append(ids)
-    if len(key) > 1:
+    if rule is not None and rule.keys_filled_in:
         _complete_keys(out)
     return out
 

@@ -142,7 +142,7 @@ def _comparator(value: Json) -> Comparator:
 
 
 def _list_rule(given: dict[str, Any], at: Place) -> ListRule:
-    flags = {name: given[name] for name in ("one_or_many", "whole") if name in given}
+    flags = {name: given[name] for name in ("one_or_many", "whole", "keys_filled_in") if name in given}
     names, normalise = given.get("keyed", ()), given.get("normalise", {})
     if not names:
         return ListRule(ListKind(given.get("kind", ListKind.ORDERED)), **flags)
@@ -182,6 +182,7 @@ _LIST_RECORD = fields.plain(
         "one_or_many": fields.BOOLEAN,
         "kind": _LIST_KIND,
         "whole": fields.BOOLEAN,
+        "keys_filled_in": fields.BOOLEAN,
     }
 ).then_at(_list_rule)
 _LIST_WORD = _LIST_KIND.then(lambda word: ListRule(ListKind(word)))

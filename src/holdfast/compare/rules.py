@@ -62,6 +62,7 @@ class ListRule:
     normalise: tuple[tuple[str, Comparator], ...] = ()
     one_or_many: bool = False  # a lone value stands for a list of one
     whole: bool = False  # declared as a whole even if its elements are mappings: any other element is a difference
+    keys_filled_in: bool = False  # the service fills in parts of a key, so that an element may lack some of them
 
 
 @dataclass(frozen=True, slots=True)

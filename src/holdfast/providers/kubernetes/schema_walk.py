@@ -67,7 +67,8 @@ def list_rule(schema: Schema) -> Json:
     """Return the semantics of a list by its schema: `ordered`, `set`, or its keys."""
     keys, merge_key, list_type = schema.get(MAP_KEYS), schema.get(MERGE_KEY), str(schema.get(LIST_TYPE, ""))
     if list_type == "map" and keys:
-        return {"keyed": [str(key) for key in keys]}
+        named = [str(key) for key in keys]
+        return {"keyed": named, "keys_filled_in": True} if len(named) > 1 else {"keyed": named}
     if list_type in _PLAIN_LISTS:
         return _PLAIN_LISTS[list_type]
     if "merge" not in str(schema.get(STRATEGY, "")).split(","):
