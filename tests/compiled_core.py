@@ -95,13 +95,20 @@ class Compiled:
 @contextmanager
 def started(package: Path) -> Iterator[Compiled]:
     """Run the other process on a copy of the package."""
+    with process_on(package, "tests.compiled_core") as (writer, reader):
+        yield Compiled(writer, reader)
+
+
+@contextmanager
+def process_on(package: Path, module: str) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+    """Run a module of the tests in a process that imports a copy of the package; yield its input and output."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(package), str(ROOT)])}
-    command = [sys.executable, "-m", "tests.compiled_core"]
+    command = [sys.executable, "-m", module]
     process = subprocess.Popen(command, env=environment, cwd=package, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdin is not None
     assert process.stdout is not None
     try:
-        yield Compiled(process.stdin, process.stdout)
+        yield process.stdin, process.stdout
     finally:
         process.stdin.close()
         process.wait(60)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -16,19 +14,18 @@ from typing import IO
 from tools import compile_core
 
 from holdfast.model.json import Json
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.compiled_core import process_on
 
 
 class CompiledSide:
     """Asks the other process for measurements."""
 
-    def __init__(self, writer: IO[str], reader: IO[str]) -> None:
+    def __init__(self, writer: IO[bytes], reader: IO[bytes]) -> None:
         self._writer, self._reader = writer, reader
 
     def seconds(self, work: str, arguments: Sequence[str], count: int) -> float:
         """Return the CPU seconds that a number of calls took there."""
-        self._writer.write(json.dumps([work, list(arguments), count]) + "\n")
+        self._writer.write(json.dumps([work, list(arguments), count]).encode() + b"\n")
         self._writer.flush()
         return float(self._reader.readline())
 
@@ -38,18 +35,8 @@ def started() -> Iterator[CompiledSide]:
     """Compile, and run the other process on the result."""
     with tempfile.TemporaryDirectory() as folder:
         compile_core.copy_package(Path(folder))
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([folder, str(ROOT)])}
-        command = [sys.executable, "-m", "tests.benchmarks.compiled_side"]
-        pipe = subprocess.PIPE
-        process = subprocess.Popen(command, env=environment, cwd=folder, stdin=pipe, stdout=pipe, text=True)
-        assert process.stdin is not None
-        assert process.stdout is not None
-        try:
-            yield CompiledSide(process.stdin, process.stdout)
-        finally:
-            process.stdin.close()
-            process.wait(60)
-            process.stdout.close()
+        with process_on(Path(folder), "tests.benchmarks.compiled_side") as (writer, reader):
+            yield CompiledSide(writer, reader)
 
 
 def main() -> None:

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from holdfast_emulators.debian_packages import Unavailable
-from holdfast_emulators.kubernetes import ApiServer, binaries, until
+from holdfast_emulators.kubernetes import ApiServer, binaries
+from holdfast_emulators.local_server import until
 
 
 def make_pods_run(server: ApiServer, namespace: str, *, are_ready: bool = True) -> int:

@@ -12,11 +12,9 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import threading
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -30,6 +28,7 @@ import pytest
 
 from holdfast_emulators import debian_packages
 from holdfast_emulators.debian_packages import Unavailable
+from holdfast_emulators.local_server import free_port, until
 
 PACKAGES = {"prometheus": "usr/bin/prometheus", "prometheus-alertmanager": "usr/bin/prometheus-alertmanager"}
 SHARED = b"/usr/share/prometheus/alertmanager"
@@ -83,12 +82,6 @@ def _relocate(program: Path) -> None:
 # --- the servers -----------------------------------------------------------------------------------------------------
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @dataclass
 class Process:
     """One server, in a folder of its own."""
@@ -125,15 +118,6 @@ def get(url: str) -> str | None:
             return str(answer.read().decode())
     except (OSError, urllib.error.HTTPError):
         return None
-
-
-def until(condition: Callable[[], bool], seconds: float, failure: str) -> None:
-    """Wait for a condition; how often it is looked at is no part of any test."""
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            raise AssertionError(failure)
-        time.sleep(0.1)
 
 
 PROMETHEUS = """\

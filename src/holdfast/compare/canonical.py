@@ -181,7 +181,10 @@ def _packed_number(value: Json) -> Fragment:
 
 
 def _packed_in_order(value: Json, levels: int) -> Json:
-    """Do what `_packed` does for lists whose order is part of the value."""
+    """Return the same as `_packed` for lists whose order is part of the value.
+
+    The loops are written out again with types of their own and without a flag, because they are hot.
+    """
     kind = type(value)
     if kind is dict:
         return _packed_map_in_order(value, levels)

@@ -15,6 +15,7 @@ import pytest
 
 from holdfast.policy import durations
 from holdfast.reconcile.clock import SystemClock
+from holdfast_emulators.local_server import until
 from tests.acceptance.inprocess import invoke
 from tests.acceptance.test_commands import run
 from tests.servers import prometheus
@@ -77,11 +78,11 @@ class Place:
     def corrected(self) -> None:
         """Let somebody make the cache big, wait for the alert, and put it back."""
         self.drift("cache: small", "cache: big")
-        prometheus.until(self.monitoring.is_firing, LONG, "the alert does not fire")
-        prometheus.until(lambda: self.monitoring.has_been_at(1000, 5), LONG, "the memory does not stay high")
+        until(self.monitoring.is_firing, LONG, "the alert does not fire")
+        until(lambda: self.monitoring.has_been_at(1000, 5), LONG, "the memory does not stay high")
         self.run("apply", "-y")
         assert "cache: small" in self.live.read_text()
-        prometheus.until(lambda: self.monitoring.has_been_at(400, 6), LONG, "the memory does not come down")
+        until(lambda: self.monitoring.has_been_at(400, 6), LONG, "the memory does not come down")
         assert self.monitoring.is_firing(), "it fires on until somebody has asked for it"
 
     def health_is_known(self) -> bool:
@@ -138,7 +139,7 @@ def test_an_alert_fires_a_correction_is_made_the_alert_decays_and_metrics_improv
 def test_a_second_actor_in_the_window_is_spec_drift_and_neither_server_is_asked_afterwards(place):
     place.corrected()
     until_asked = ("remediation", "assess", "--wait", "--timeout", "2s")
-    prometheus.until(
+    until(
         lambda: place.run(*until_asked) is not None and min(place.monitoring.requests().values()) > 0,
         LONG,
         "until then both are asked: the alert decays",
@@ -162,7 +163,7 @@ def test_with_both_servers_down_there_is_never_a_score_of_theirs(place, monkeypa
     place.monitoring.stop_servers()
     place.run("apply", "-y")
     if is_probed:
-        prometheus.until(place.health_is_known, LONG, "the probe is not made")
+        until(place.health_is_known, LONG, "the probe is not made")
     now = time.time
     monkeypatch.setattr(SystemClock, "now", lambda _clock: now() + 2 * durations.parse(VALIDITY))
     done = invoke("remediation", "assess", "-o", "json", "-f", "infra", cwd=place.folder)

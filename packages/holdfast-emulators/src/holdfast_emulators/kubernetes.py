@@ -16,22 +16,20 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 import ssl
 import subprocess
 import sys
 import tempfile
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from holdfast_emulators import debian_packages
 from holdfast_emulators.debian_packages import Unavailable
+from holdfast_emulators.local_server import free_port, until
 
 Json = Any  # a parsed document of the server
 
@@ -39,22 +37,6 @@ VERSION = "1.20.2"
 PROGRAMS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
 SHARED = Path(__file__).parents[4].parent / "shared" / "bin" / f"kubernetes-{VERSION}"
 START_SECONDS = 120.0
-
-
-def free_port() -> int:
-    """Return a free port."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def until(condition: Callable[[], bool], seconds: float, failure: str) -> None:
-    """Wait for a condition."""
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            raise AssertionError(failure)
-        time.sleep(0.1)
 
 
 def cache() -> Path:
