@@ -46,7 +46,9 @@ async def choose(project: Project, provider: str, name: str | None, environ: Map
 
 
 def _declared(project: Project, provider: str, name: str | None) -> ConnectionSpec | None:
-    fitting = {each.name: each for each in project.connections.values() if each.provider == provider}
+    fitting = {
+        connection.name: connection for connection in project.connections.values() if connection.provider == provider
+    }
     if name is not None and name not in fitting:
         hint = did_you_mean.hint(name, fitting) or f"; there are {', '.join(sorted(fitting)) or 'none'}"
         raise InputError(f"holdfast.yaml has no connection {name!r} of provider {provider}{hint}")

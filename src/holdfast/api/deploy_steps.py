@@ -62,7 +62,7 @@ async def about(bench: Workbench, declarations: Sequence[Declaration], address: 
         async def run() -> RunReport:
             return await bench.applier(world, preparer).apply()
 
-        addresses = [each.address for each in declarations]
+        addresses = [declaration.address for declaration in declarations]
         report = await _undisturbed(bench, run, lambda report: results.last_acts(report, addresses))
         checked = results.insist(report, address)
         end = results.ended(report, address)
@@ -99,8 +99,11 @@ async def _undisturbed(
         attempt += 1
         report = await run()
         found = acts(report)
-        busy = any(each.result in {*LEFT_TO_OTHERS, ActionOutcome.LOST} for each in found) and bench.clock.now() < until
-        moved = any(each.result is ActionOutcome.MOVED and _is_known(each) for each in found)
+        busy = (
+            any(result.result in {*LEFT_TO_OTHERS, ActionOutcome.LOST} for result in found)
+            and bench.clock.now() < until
+        )
+        moved = any(result.result is ActionOutcome.MOVED and _is_known(result) for result in found)
         if not busy and (attempt >= _SLOWEST or not (moved or _is_unconfirmed(report))):
             return report
         await bench.clock.sleep(bench.patience.delay(min(attempt, _SLOWEST), None, bench.random01))
@@ -108,8 +111,8 @@ async def _undisturbed(
 
 def _is_unconfirmed(report: RunReport) -> bool:
     """Return True if two reads of a resource disagreed, for example because another worker is creating it."""
-    readings = [each.reading for each in report.checked]
-    return any(isinstance(each, ReadFailure) and each.trouble is ReadError.UNCONFIRMED for each in readings)
+    readings = [result.reading for result in report.checked]
+    return any(isinstance(reading, ReadFailure) and reading.trouble is ReadError.UNCONFIRMED for reading in readings)
 
 
 def _is_known(acted: ActionResult) -> bool:

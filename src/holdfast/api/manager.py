@@ -124,7 +124,7 @@ class ResourceManager:
         found: dict[int, Checkup[R]] = {}
         for provider in dict.fromkeys(map(object_declarations.provider_of, configs)):
             async with self._opened(provider) as bench:
-                mine = {place: each for place, each in enumerate(configs) if provider == each.PROVIDER}
+                mine = {place: config for place, config in enumerate(configs) if provider == config.PROVIDER}
                 found |= await self._looked(bench, mine)
         return [found[place] for place in range(len(configs))]
 
@@ -141,11 +141,11 @@ class ResourceManager:
             declarations = draft.known(await bench.store.states(list(draft.declarations)))
             preparer = bench.preparer(world, declarations)
             report = await check_resources(preparer, bench.checker(world), addresses, record=False, attribute=True)
-        seen = {each.address: (each.verdict, each.decision, each.likely_actors) for each in report.checked}
-        for one in report.waiting:
-            status = Status.UNKNOWN if one.is_error else Status.PENDING
-            decision = Decision(Action.NONE, (Reason("waiting", one.reason),))
-            seen[one.declaration.address] = (verdict_rules.recorded(status, one.reason), decision, ())
+        seen = {result.address: (result.verdict, result.decision, result.likely_actors) for result in report.checked}
+        for blocked in report.waiting:
+            status = Status.UNKNOWN if blocked.is_error else Status.PENDING
+            decision = Decision(Action.NONE, (Reason("waiting", blocked.reason),))
+            seen[blocked.declaration.address] = (verdict_rules.recorded(status, blocked.reason), decision, ())
         return {
             place: Checkup(configs[place], address, *seen.get(address, quick_check.UNMOVED))
             for place, (address, _) in sketches.items()
@@ -153,7 +153,7 @@ class ResourceManager:
 
     async def resources(self) -> list[Tracked]:
         """Return the tracked resources of all accounts and environments, or of those this manager is limited to."""
-        return [inventory.tracked(each) for each in await self._states(self._project())]
+        return [inventory.tracked(state) for state in await self._states(self._project())]
 
     async def documents(self) -> list[tuple[Tracked, Json]]:
         """Return the tracked resources with their last declared documents, in which secrets are fingerprints."""
@@ -161,10 +161,10 @@ class ResourceManager:
             states = await self._states_in(store)
             return [
                 (
-                    inventory.tracked(each),
-                    await store.document(each.declared.document) if each.declared.document is not None else {},
+                    inventory.tracked(state),
+                    await store.document(state.declared.document) if state.declared.document is not None else {},
                 )
-                for each in states
+                for state in states
             ]
 
     # -- removing

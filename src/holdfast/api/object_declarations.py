@@ -97,7 +97,7 @@ class Draft:
 
     def known(self, states: Mapping[Address, ResourceState]) -> list[Declaration]:
         """Return the declarations, matched with stored states. Raise InputError if id or account differ."""
-        return [self._known(each, states.get(each.address)) for each in self.declarations.values()]
+        return [self._known(declaration, states.get(declaration.address)) for declaration in self.declarations.values()]
 
     def _known(self, declaration: Declaration, state: ResourceState | None) -> Declaration:
         ident, address = self.outlines[declaration.address].id, declaration.address

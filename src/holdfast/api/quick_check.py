@@ -69,9 +69,11 @@ async def _of_group(
             set()
         )  # the same object gives another document now, because a newer Holdfast release converts it differently
     expected = {
-        each.observed.provider_id: blobs.pack_digest(each.observed.raw_digest) if each.observed.raw_digest else None
-        for _, each in members
-        if each.observed.provider_id is not None and evaluate.is_unchanged(sample, each)
+        member.observed.provider_id: blobs.pack_digest(member.observed.raw_digest)
+        if member.observed.raw_digest
+        else None
+        for _, member in members
+        if member.observed.provider_id is not None and evaluate.is_unchanged(sample, member)
     }
     looker = Observer(world, bench.clock, bench.random01, bench.patience, bench.engine.fingerprint)
     items = await looker.listed(first.connection, first.kind, expected)
@@ -79,8 +81,8 @@ async def _of_group(
         return set()
     return {
         address
-        for (address, _, _), each in members
-        if each.observed.provider_id is not None and isinstance(items.get(each.observed.provider_id), Unchanged)
+        for (address, _, _), member in members
+        if member.observed.provider_id is not None and isinstance(items.get(member.observed.provider_id), Unchanged)
     }
 
 

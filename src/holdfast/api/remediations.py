@@ -46,7 +46,7 @@ class Remediations:
         store: str | PathLike[str] | None = None,
     ) -> None:
         here = Path(folder).absolute()
-        above = next((each / FILE for each in (here, *here.parents) if (each / FILE).is_file()), None)
+        above = next((path / FILE for path in (here, *here.parents) if (path / FILE).is_file()), None)
         named = project or above
         self._options = ProjectOptions((str(here),), str(named) if named else None, str(store) if store else None)
 
@@ -122,7 +122,7 @@ class Remediations:
 
 async def _found(project: Project, chosen: Sequence[str]) -> list[RemediationRecord]:
     found = [await repository.find(project.store, ident) for ident in chosen]
-    return [one.record for one in found if one is not None]
+    return [kept.record for kept in found if kept is not None]
 
 
 def _address(text: str) -> Address:

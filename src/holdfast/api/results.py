@@ -91,16 +91,16 @@ class Ended:
 
 def ended(report: RunReport, address: Address) -> Ended:
     """Return the outcome of a run for a resource. A resumed write is not the action of the last check."""
-    checked = next((each for each in reversed(report.checked) if each.address == address), None)
-    acts = [each for each in report.acted if each.checked.address == address]
-    acted = next((each for each in acts if checked is not None and each.checked.decision is checked.decision), None)
-    resumed = any(each is not acted and each.result is ActionOutcome.DONE for each in acts)
+    checked = next((result for result in reversed(report.checked) if result.address == address), None)
+    acts = [result for result in report.acted if result.checked.address == address]
+    acted = next((act for act in acts if checked is not None and act.checked.decision is checked.decision), None)
+    resumed = any(act is not acted and act.result is ActionOutcome.DONE for act in acts)
     return Ended(checked, acted, resumed)
 
 
 def last_acts(report: RunReport, addresses: Iterable[Address]) -> list[ActionResult]:
     """Return the actions that followed from the last checks of some resources."""
-    return [acted for each in addresses if (acted := ended(report, each).acted) is not None]
+    return [acted for address in addresses if (acted := ended(report, address).acted) is not None]
 
 
 def changes(report: RunReport, addresses: Iterable[Address]) -> tuple[ResourceChange, ...]:
@@ -114,7 +114,7 @@ def changes(report: RunReport, addresses: Iterable[Address]) -> tuple[ResourceCh
 
 def insist(report: RunReport, address: Address) -> CheckResult:
     """Return the last check of a run that deployed a resource. Raise DeployError if it was not deployed."""
-    waiting = next((each for each in report.waiting if each.declaration.address == address), None)
+    waiting = next((blocked for blocked in report.waiting if blocked.declaration.address == address), None)
     if waiting is not None:
         raise DeployError(str(address), _why_it_waits(report, address) or waiting.reason, is_final=waiting.is_error)
     end = ended(report, address)
@@ -131,9 +131,9 @@ def insist(report: RunReport, address: Address) -> CheckResult:
 
 def _why_it_waits(report: RunReport, address: Address) -> str | None:
     """Return the failure of a resource that this one needs, or None."""
-    for each in report.acted:
-        if each.checked.address != address and each.result is not ActionOutcome.DONE:
-            return f"what it needs failed: {each.checked.address}: {each.message}"
+    for result in report.acted:
+        if result.checked.address != address and result.result is not ActionOutcome.DONE:
+            return f"what it needs failed: {result.checked.address}: {result.message}"
     return None
 
 

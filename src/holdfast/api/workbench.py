@@ -83,7 +83,7 @@ class Workbench:
         graph, errors = dependency_graph.build(declarations, known)
         raise_all(errors)
         fleet = ResourceSet(
-            {each.address: each for each in declarations},
+            {declaration.address: declaration for declaration in declarations},
             graph,
             outer=[settings.of_environment(self.environ), self.project.defaults],
             profiles=user_profiles.load(self.project),

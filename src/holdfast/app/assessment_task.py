@@ -111,7 +111,7 @@ class Preparing:
         if isinstance(found, ResolvedResource):
             return found
         if address not in self.project.resources.declarations:
-            known = [str(each) for each in self.project.resources.declarations]
+            known = [str(declaration) for declaration in self.project.resources.declarations]
             hint = did_you_mean.hint(str(address), known) or (
                 "; declare it, with managementPolicy: observed if it is not ours to write"
             )

@@ -60,7 +60,7 @@ class Rollouts:
         store, now = self.project.store, self.project.clock.now()
         rollouts = await store.due_records(serialization.ROLLOUTS, now, _BATCH)
         templates = await store.due_records(serialization.TEMPLATES, now, _BATCH)
-        return {each.owner for each in rollouts} | {each.key for each in templates}
+        return {rollout.owner for rollout in rollouts} | {template.key for template in templates}
 
     def _with_templates(self) -> Project:
         """Return the project with its templates, read again unless they came from standard input."""

@@ -33,16 +33,16 @@ async def look(store: Store, clock: Clock, manifests: Manifests) -> list[Templat
     """Return the template groups as applying would settle them; nothing is written."""
     if not manifests.templates:
         return []
-    around = {each.address: each for each in manifests.declarations}
+    around = {declaration.address: declaration for declaration in manifests.declarations}
     return await RolloutRepository(store, clock).look(manifests.templates, around)
 
 
 def with_children(manifests: Manifests, groups: Iterable[TemplateGroup]) -> Manifests:
     """Return the manifests with the children of templates. Selected children are rendered by their templates."""
-    declared = {each.address: each for each in manifests.declarations}
+    declared = {declaration.address: declaration for declaration in manifests.declarations}
     by_hand = dict(declared)
     for group in groups:
-        declared |= {each.address: each for each in rendering.declarations(group, by_hand)}
+        declared |= {declaration.address: declaration for declaration in rendering.declarations(group, by_hand)}
     return replace(manifests, declarations=tuple(declared[address] for address in sorted(declared, key=str)))
 
 

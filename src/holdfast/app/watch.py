@@ -446,6 +446,6 @@ async def resources_for(
     states = await manifest_source.states_with_needs(project.store, addresses)
     manifests = source.read_declaring(states.values())
     manifests = await template_groups.with_chosen(project.store, manifests, states, templates)
-    wanted = tuple(each for each in manifests.declarations if each.address in states)
+    wanted = tuple(declaration for declaration in manifests.declarations if declaration.address in states)
     strategies = tuple(project.resources.strategies)
     return resources_of(replace(manifests, declarations=wanted, strategies=strategies), states, project.options)

@@ -203,7 +203,7 @@ def _messages(error: Exception) -> list[str]:
     from holdfast.schema.document import InputErrors
 
     if isinstance(error, ExceptionGroup):
-        parts = [_messages(each) for each in error.exceptions]
+        parts = [_messages(exception) for exception in error.exceptions]
         return list(dict.fromkeys(line for part in parts for line in part)) if all(parts) else []
     if isinstance(error, InputErrors):
         return list(error.lines)

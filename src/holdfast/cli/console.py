@@ -61,7 +61,7 @@ def problem(*lines: str) -> None:
 
 
 def _suppressed(label: str, colour: str, lines: Sequence[str]) -> None:
-    text = "\n".join(_printable(each) for each in lines)
+    text = "\n".join(_printable(line) for line in lines)
     click.echo(click.style(label, fg=colour, bold=True) + text, err=True)
 
 

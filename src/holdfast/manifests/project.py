@@ -114,18 +114,22 @@ class Project:
 
         They are known before anything is read, so that they are recognised wherever they turn up.
         """
-        references = [each for spec in self.connections.values() for each in spec.secrets.values()]
+        references = [secret for spec in self.connections.values() for secret in spec.secrets.values()]
         hooks: list[ToWebhook] = []
         if self.notify:
             from holdfast.manifests import notify_spec  # noqa: PLC0415
 
             hooks = [sink.target for sink in self.notify if isinstance(sink.target, notify_spec.ToWebhook)]
         section = self.assessment
-        servers = [each for each in (section.prometheus, section.alertmanager) if each is not None] if section else []
+        servers = (
+            [prometheu for prometheu in (section.prometheus, section.alertmanager) if prometheu is not None]
+            if section
+            else []
+        )
         for reference in (
             *references,
-            *(each for hook in hooks for each in (hook.url, hook.secret)),
-            *(each for server in servers for each in (server.url, server.token)),
+            *(item for hook in hooks for item in (hook.url, hook.secret)),
+            *(item for server in servers for item in (server.url, server.token)),
         ):
             if isinstance(reference, FromEnvironment | FromFile):
                 with contextlib.suppress(InputError):

@@ -57,7 +57,7 @@ class Samples:
 
     def families(self, meters: Iterable[Meter]) -> list[Family]:
         """Return a family for each meter, in this order, also where it has no values."""
-        return [Family(each, dict(sorted(self._values.get(each, {}).items()))) for each in meters]
+        return [Family(meter, dict(sorted(self._values.get(meter, {}).items()))) for meter in meters]
 
     def _of(self, meter: Meter) -> dict[tuple[str, ...], float]:
         found = self._values.get(meter)

@@ -10,7 +10,7 @@ from holdfast.metrics.families import Samples
 from holdfast.store.governance import Approval, CorrectionOutcome, Pause, Quarantine
 from holdfast.store.records import AuditEvent, Claim, OperationStep, WriteOperation
 
-_STEPS: Final = tuple(each.value for each in OperationStep if each is not OperationStep.DONE)
+_STEPS: Final = tuple(step.value for step in OperationStep if step is not OperationStep.DONE)
 _SCOPES: Final = ("everything", "connection", "kind", "resource")  # by how many slashes a scope has
 _ENDS: Final = {
     "write.refused": CorrectionOutcome.FAILED,
@@ -25,38 +25,38 @@ def count_operations(readings: Samples, operations: Iterable[WriteOperation]) ->
     """Count writes in flight."""
     for step in _STEPS:
         readings.add(definitions.OPERATIONS, step, by=0)
-    for each in operations:
-        readings.add(definitions.OPERATIONS, each.step.value)
-        readings.earliest(definitions.OLDEST_OPERATION, at=each.started_at)
+    for operation in operations:
+        readings.add(definitions.OPERATIONS, operation.step.value)
+        readings.earliest(definitions.OLDEST_OPERATION, at=operation.started_at)
 
 
 def count_claims(readings: Samples, claims: Iterable[Claim], now: float) -> None:
     """Count claims; one that has lapsed is of a worker that did not live to give it back."""
     for state in ("held", "lapsed"):
         readings.add(definitions.CLAIMS, state, by=0)
-    for each in claims:
-        readings.add(definitions.CLAIMS, "held" if each.until > now else "lapsed")
+    for claim in claims:
+        readings.add(definitions.CLAIMS, "held" if claim.until > now else "lapsed")
 
 
 def in_force(pauses: Iterable[Pause], now: float) -> list[Pause]:
     """Return the pauses that have not run out."""
-    return [each for each in pauses if each.until is None or now < each.until]
+    return [pause for pause in pauses if pause.until is None or now < pause.until]
 
 
 def count_pauses(readings: Samples, pauses: Iterable[Pause]) -> None:
     """Count pauses by the level of their scope, never by name."""
     for scope in _SCOPES:
         readings.add(definitions.PAUSES, scope, by=0)
-    for each in pauses:
-        readings.add(definitions.PAUSES, _SCOPES[min(each.scope.count("/") + 1, 3) if each.scope else 0])
+    for pause in pauses:
+        readings.add(definitions.PAUSES, _SCOPES[min(pause.scope.count("/") + 1, 3) if pause.scope else 0])
 
 
 def count_decisions(readings: Samples, quarantines: Iterable[Quarantine], approvals: Iterable[Approval]) -> None:
     """Count the quarantines that wait for a person, and the approvals that wait for Holdfast."""
     for cause in ("contention", "undone"):
         readings.add(definitions.QUARANTINES, cause, by=0)
-    for each in quarantines:
-        readings.add(definitions.QUARANTINES, each.cause)
+    for quarantine in quarantines:
+        readings.add(definitions.QUARANTINES, quarantine.cause)
     readings.put(definitions.APPROVALS, value=sum(1 for _ in approvals))
 
 

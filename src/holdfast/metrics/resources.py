@@ -15,7 +15,7 @@ from holdfast.store.state import CLOCK_SLACK_SECONDS, UNCHECKED, ResourceState
 
 TERMINAL: Final = "terminal"
 _MISSED: Final = 2  # resync periods after which a verdict is old; one is missed by jitter alone
-_NAMES: Final = (*(each.value for each in Status), UNCHECKED)
+_NAMES: Final = (*(Statu.value for Statu in Status), UNCHECKED)
 
 
 def is_stale(state: ResourceState, now: float) -> bool:
@@ -50,7 +50,10 @@ def is_held(state: ResourceState) -> bool:
     """Return True if something is to be written and is held back; the decision says why."""
     if state.schedule.terminal is not None:
         return False
-    return any(each.type is ConditionType.PROGRESSING and each.reason == "Hold" for each in state.observed.conditions)
+    return any(
+        condition.type is ConditionType.PROGRESSING and condition.reason == "Hold"
+        for condition in state.observed.conditions
+    )
 
 
 def count(readings: Samples, state: ResourceState, now: float) -> None:
@@ -77,6 +80,6 @@ def count_none(readings: Samples, families: Iterable[tuple[str, str]]) -> None:
 def count_findings(readings: Samples, address: Address, found: Iterable[FindingRecord]) -> None:
     """Count the open findings of one resource."""
     where = (address.connection, address.kind)
-    for each in found:
-        readings.add(definitions.FINDINGS, *where, each.finding.cls.value, each.finding.changed_by.value)
-        readings.earliest(definitions.OLDEST_FINDING, *where, at=each.first_seen)
+    for record in found:
+        readings.add(definitions.FINDINGS, *where, record.finding.cls.value, record.finding.changed_by.value)
+        readings.earliest(definitions.OLDEST_FINDING, *where, at=record.first_seen)

@@ -34,7 +34,9 @@ async def gather(
     await gatherer.resources(per_resource=per_resource)
     pauses = await gatherer.standing()
     await gatherer.trail()
-    await RolloutSamples(store, now, gatherer.readings, {each.owner_id: each for each in templates}).collect(pauses)
+    await RolloutSamples(
+        store, now, gatherer.readings, {template.owner_id: template for template in templates}
+    ).collect(pauses)
     return gatherer.readings.families(definitions.ALL)
 
 
@@ -63,17 +65,19 @@ class _Gatherer:
                 if per_resource:
                     status = UNCHECKED if state.observed.status is None else state.observed.status.value
                     self.readings.put(definitions.RESOURCE_STATUS, str(state.address), status, value=1)
-            for address, found in (await self.store.findings_of([each.address for each in page])).items():
-                resources.count_findings(self.readings, address, found)
-            await self._held([each for each in page if resources.is_held(each)])
+            for address, element in (await self.store.findings_of([item.address for item in page])).items():
+                resources.count_findings(self.readings, address, element)
+            await self._held([item for item in page if resources.is_held(item)])
 
     async def _held(self, states: Sequence[ResourceState]) -> None:
         """Count the held resources by the code of their newest decision."""
-        found = await asyncio.gather(*[self.store.decisions(each.address, 1) for each in states])
+        found = await asyncio.gather(*[self.store.decisions(item.address, 1) for item in states])
         newest = [decisions[0] for decisions in found if decisions]
-        outputs = await self.store.documents(list({each.output for each in newest})) if newest else {}
+        outputs = await self.store.documents(list({record.output for record in newest})) if newest else {}
         codes = {
-            each.address: str(outputs[each.output]["reasons"][0]["code"]) for each in newest if each.output in outputs
+            record.address: str(outputs[record.output]["reasons"][0]["code"])
+            for record in newest
+            if record.output in outputs
         }
         for state in states:
             where = (state.address.connection, state.address.kind)
@@ -90,5 +94,5 @@ class _Gatherer:
 
     async def trail(self) -> None:
         governance.count_no_events(self.readings)
-        async for each in self.store.events():
-            governance.count_event(self.readings, each.event)
+        async for event in self.store.events():
+            governance.count_event(self.readings, event.event)

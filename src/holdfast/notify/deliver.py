@@ -71,7 +71,7 @@ async def notify(report: RunReport, before: Mapping[Address, Status | None], off
 
 async def _notify(seen: NotificationCandidates, office: Notifier) -> None:
     owed = await _owed(office.store) & seen.sound
-    asked = {one.address for one in seen.happenings} | seen.restored.keys() | owed
+    asked = {happening.address for happening in seen.happenings} | seen.restored.keys() | owed
     if not asked:
         return
     trail = {address: await _trail(office.store, address) for address in sorted(asked, key=str)}
@@ -104,7 +104,7 @@ async def _deliver(sink: Sink, found: Sequence[Message], office: Notifier) -> li
     """Send in order; after the first failure the rest is not tried, so that a dead sink costs one wait a run."""
     if office.means.clock.now() < office.resting.get(sink.name, 0.0):
         # What lasts can wait until the sink is tried again; what is over will not be seen again.
-        return [_Delivery(sink.name, each, "it failed a moment ago") for each in found if not each.lasts]
+        return [_Delivery(sink.name, item, "it failed a moment ago") for item in found if not item.lasts]
     why: str | None = None
     out: list[_Delivery] = []
     opened: sinks.Sink | None = None
@@ -120,7 +120,7 @@ async def _deliver(sink: Sink, found: Sequence[Message], office: Notifier) -> li
             why = f"failed unexpectedly ({type(error).__name__})"
         out.append(_Delivery(sink.name, message, why))
     if why is not None:
-        failed = sum(each.why is not None for each in out)
+        failed = sum(delivery.why is not None for delivery in out)
         office.warn(f"{failed} of {len(out)} notifications not delivered to {sink.name}: {why}")
         office.resting[sink.name] = office.means.clock.now() + REST_SECONDS
     return out
@@ -131,28 +131,28 @@ def _put_by(
 ) -> list[_Delivery]:
     """Keep undelivered events as dead letters, and return the failures for the audit trail, each once."""
     out: list[_Delivery] = []
-    for each in deliveries:
-        if each.why is not None:
-            if all(notice.id in memory[notice.address].dead for notice in each.message.notices):
+    for delivery in deliveries:
+        if delivery.why is not None:
+            if all(notice.id in memory[notice.address].dead for notice in delivery.message.notices):
                 continue
             try:
                 sinks.keep_letter(
-                    office.dead_letters, sink.name, each.message.event, each.why, office.means.clock.now()
+                    office.dead_letters, sink.name, delivery.message.event, delivery.why, office.means.clock.now()
                 )
             except Undelivered as error:
                 office.warn(f"a notification for {sink.name} was not even kept: {error}")
-        out.append(each)
+        out.append(delivery)
     return out
 
 
 def _facts(deliveries: Iterable[_Delivery], now: float) -> Iterator[AuditEvent]:
     """Turn deliveries into lines of the audit trail, sinks that heard the same in one."""
     grouped: dict[tuple[str, str], tuple[Notice, CloudEvent, list[str]]] = {}
-    for each in deliveries:
-        for notice in each.message.notices:
-            kind = UNDELIVERED if each.why is not None else RESOLVED if _is_end(notice) else SENT
-            found = grouped.setdefault((kind, notice.id), (notice, each.message.event, []))
-            found[2].append(each.sink)
+    for delivery in deliveries:
+        for notice in delivery.message.notices:
+            kind = UNDELIVERED if delivery.why is not None else RESOLVED if _is_end(notice) else SENT
+            found = grouped.setdefault((kind, notice.id), (notice, delivery.message.event, []))
+            found[2].append(delivery.sink)
     for (kind, _), (notice, event, names) in grouped.items():
         data: dict[str, Json] = {"sinks": names, "id": notice.id, "event": event.id, "type": notice.type.value}
         if kind == SENT:

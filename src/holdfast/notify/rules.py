@@ -108,7 +108,7 @@ class Notice:
 
 def statuses_before(report: RunReport) -> dict[Address, Status | None]:
     """Return how what was checked stood before the run, as the store had it."""
-    return {one.address: one.evaluation.before.observed.status for one in report.checked}
+    return {result.address: result.evaluation.before.observed.status for result in report.checked}
 
 
 def outlook(report: RunReport, before: Mapping[Address, Status | None]) -> NotificationCandidates:
@@ -116,13 +116,13 @@ def outlook(report: RunReport, before: Mapping[Address, Status | None]) -> Notif
     done = _acted_on(report)
     happenings: list[Incident] = []
     sound: set[Address] = set()
-    for one in report.checked:
-        acted = done.get((one.address, id(one.verdict)))
-        now = _status_after(one, acted)
-        happenings += _of_checked(one, acted, before.get(one.address), now)
+    for result in report.checked:
+        acted = done.get((result.address, id(result.verdict)))
+        now = _status_after(result, acted)
+        happenings += _of_checked(result, acted, before.get(result.address), now)
         if now is Status.IN_SYNC:
-            sound.add(one.address)
-    happenings += [_lost(each) for each in report.waiting if each.is_error]
+            sound.add(result.address)
+    happenings += [_lost(blocked) for blocked in report.waiting if blocked.is_error]
     restored = {address: before.get(address) for address in sound if before.get(address) is not Status.IN_SYNC}
     anew = frozenset(address for address, was in before.items() if was in (None, Status.IN_SYNC))
     return NotificationCandidates(tuple(happenings), restored, frozenset(sound), anew)
@@ -295,10 +295,10 @@ def news(
     `owed` are the resources whose end could not be told before.
     """
     out: list[Notice] = []
-    for one in seen.happenings:
-        before = memory.get(one.address) or DeliveryHistory()
-        if one.topic in sink.on and _is_news(one, before, sink, seen.anew, now):
-            out.append(_notice(one, before, anew=one.address in seen.anew))
+    for happening in seen.happenings:
+        before = memory.get(happening.address) or DeliveryHistory()
+        if happening.topic in sink.on and _is_news(happening, before, sink, seen.anew, now):
+            out.append(_notice(happening, before, anew=happening.address in seen.anew))
     for address, was in {**dict.fromkeys(seen.sound & owed), **seen.restored}.items():
         before = memory.get(address) or DeliveryHistory()
         if before.open:
@@ -354,9 +354,9 @@ def messages(notices: Sequence[Notice], group: int, source: str, now: float) -> 
     for notice in notices:
         by_type.setdefault(notice.type, []).append(notice)
     out: list[Message] = []
-    for kind, found in by_type.items():
-        together = len(found) > group or kind is Type.MASS_DRIFT_HELD
-        out += [_message(each, source, now) for each in ([found] if together else [[one] for one in found])]
+    for kind, entry in by_type.items():
+        together = len(entry) > group or kind is Type.MASS_DRIFT_HELD
+        out += [_message(element, source, now) for element in ([entry] if together else [[item] for item in entry])]
     return out
 
 

@@ -171,8 +171,8 @@ def buckets(
 ) -> list[tuple[str, float]]:
     """Return the buckets that a batch would charge, each once, with the start of its window."""
     found: dict[str, float] = {}
-    for each in candidates:
-        for charge in charges(rules, each.address, each.action, each.reason, sizes, now):
+    for candidate in candidates:
+        for charge in charges(rules, candidate.address, candidate.action, candidate.reason, sizes, now):
             found[charge.bucket] = charge.since
     return list(found.items())
 
@@ -188,13 +188,13 @@ def allot(
     taken = dict(spent)
     granted: list[Candidate] = []
     held: list[Waiting] = []
-    for each in candidates:
-        asked = charges(rules, each.address, each.action, each.reason, sizes, now)
+    for candidate in candidates:
+        asked = charges(rules, candidate.address, candidate.action, candidate.reason, sizes, now)
         empty = next((charge for charge in asked if taken.get(charge.bucket, 0) >= charge.limit), None)
         if empty is not None:
-            held.append(Waiting(each, empty))
+            held.append(Waiting(candidate, empty))
             continue
-        granted.append(each)
+        granted.append(candidate)
         for charge in asked:
             taken[charge.bucket] = taken.get(charge.bucket, 0) + 1
     return Allotment(tuple(granted), tuple(held))

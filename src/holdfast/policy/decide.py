@@ -256,12 +256,12 @@ def _by_path(verdict: Verdict, inputs: DecisionInputs, code: str, message: str) 
             to_write.append(finding)
         else:
             hopeless.append(finding)
-    lists = {whole for found in restrained.values() for f in found if (whole := list_of(f.path)) is not None}
+    lists = {whole for item in restrained.values() for f in item if (whole := list_of(f.path)) is not None}
     tangled = [finding for finding in to_write if _is_entangled(finding, lists)]
     if tangled:  # elements of such a list have no identity, so the list can only be written as a whole
         to_write = [finding for finding in to_write if finding not in tangled]
         restrained.setdefault(_TANGLED, []).extend(tangled)
-    others = [_reason(why.restraint.value, _account(message, why), found) for why, found in restrained.items()]
+    others = [_reason(why.restraint.value, _account(message, why), item) for why, item in restrained.items()]
     if hopeless and not to_write:
         others.append(_reason("nothing_declared", "nothing declared could put it back", hopeless))
     if not to_write:

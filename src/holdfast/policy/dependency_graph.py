@@ -90,10 +90,10 @@ def build(declarations: Sequence[Declaration], known: Iterable[Address] = ()) ->
         if not found and DEPENDS_ON not in declaration.annotations:
             continue
         if names is None:  # most fleets have few references; the index is made for the first
-            types = {each.address: each.type for each in declarations if each.type is not None and "/" not in each.type}
-            names = Names([*(each.address for each in declarations), *known], types)
+            types = {item.address: item.type for item in declarations if item.type is not None and "/" not in item.type}
+            names = Names([*(item.address for item in declarations), *known], types)
         bindings[declaration.address], edges[declaration.address] = bind(declaration, found, names, errors)
-    graph = Graph(tuple(sorted((each.address for each in declarations), key=str)), edges, bindings)
+    graph = Graph(tuple(sorted((item.address for item in declarations), key=str)), edges, bindings)
     errors += [_cycle_error(cycle) for cycle in cycles(graph)]
     return graph, errors
 
@@ -184,7 +184,7 @@ def groups(graph: Graph, wanted: Collection[Address] | None = None) -> list[Grou
             reached[address] = frozenset({address.connection}).union(*(reached[need] for need in needs))
             parts.setdefault(reached[address], []).append(address)
         for part in parts.values():
-            needed = {place_of[need] for each in part for need in graph.dependencies(each) if need in place_of}
+            needed = {place_of[need] for item in part for need in graph.dependencies(item) if need in place_of}
             place_of |= dict.fromkeys(part, len(out))
             out.append(Group(tuple(part), frozenset(needed)))
     return out
@@ -264,7 +264,7 @@ def _walk(start: Address, remaining: Mapping[Address, Sequence[Edge]]) -> tuple[
     here = start
     while here not in visited:
         visited[here] = len(trail)
-        edge = min((each for each in remaining[here] if each.target in remaining), key=lambda each: str(each.target))
+        edge = min((item for item in remaining[here] if item.target in remaining), key=lambda each: str(each.target))
         trail.append(edge)
         here = edge.target
     cycle = trail[visited[here] :]

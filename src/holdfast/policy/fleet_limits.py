@@ -49,7 +49,7 @@ class Allowed:
 
 def candidates(wanted: Sequence[Wanted]) -> list[Candidate]:
     """Return the writes of a batch."""
-    return [each.candidate() for each in wanted if each.decision.action.is_write]
+    return [item.candidate() for item in wanted if item.decision.action.is_write]
 
 
 def hold_back(
@@ -63,20 +63,20 @@ def hold_back(
     """Return the decisions of a batch after the limits, in the same order."""
     out: list[Allowed] = []
     taken = dict(spent)
-    for each in wanted:
-        if each.is_correction and mass_drift is not None and not each.approved:
-            out.append(Allowed(hold(each.decision, Reason("massDrift", str(mass_drift)))))
+    for item in wanted:
+        if item.is_correction and mass_drift is not None and not item.approved:
+            out.append(Allowed(hold(item.decision, Reason("massDrift", str(mass_drift)))))
             continue
-        if not each.decision.action.is_write:
-            out.append(Allowed(each.decision))
+        if not item.decision.action.is_write:
+            out.append(Allowed(item.decision))
             continue
-        allotment = budgets.allot([each.candidate()], rules.budgets, taken, sizes, now)
+        allotment = budgets.allot([item.candidate()], rules.budgets, taken, sizes, now)
         if allotment.held:
-            out.append(Allowed(hold(each.decision, Reason("budget", str(allotment.held[0])))))
+            out.append(Allowed(hold(item.decision, Reason("budget", str(allotment.held[0])))))
             continue
-        one = each.candidate()
+        one = item.candidate()
         charges = budgets.charges(rules.budgets, one.address, one.action, one.reason, sizes, now)
         for charge in charges:
             taken[charge.bucket] = taken.get(charge.bucket, 0) + 1
-        out.append(Allowed(each.decision, tuple(charges)))
+        out.append(Allowed(item.decision, tuple(charges)))
     return out

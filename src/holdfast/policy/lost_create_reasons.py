@@ -20,7 +20,7 @@ def is_creation(action: str, phase: str) -> bool:
 
 def message(address: Address, token: Mapping[str, Json]) -> str:
     """Return the message for a create with an unknown outcome, with the ways to resolve it."""
-    candidates = [str(each) for each in token.get("candidates") or ()]
+    candidates = [str(candidate) for candidate in token.get("candidates") or ()]
     shown = f"; it may be {', '.join(candidates[:_SHOWN])}" if candidates else ""
     return (
         f"unknown whether it was created ({token.get('why', 'its answer was lost')}{shown}). Look for it, then: "

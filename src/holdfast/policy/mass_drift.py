@@ -102,16 +102,18 @@ def mass_drift(
         return None
     moved = {address: _of_world(findings) for address, findings in drifted.items()}
     put_back = list(put_back)
-    for each in put_back:
-        moved[each.address] = [*moved.get(each.address, ()), *((one.path, one.before) for one in each.paths)]
-    restored = {each.address for each in put_back if not each.paths}
+    for item in put_back:
+        moved[item.address] = [*moved.get(item.address, ()), *((path.path, path.before) for path in item.paths)]
+    restored = {correction.address for correction in put_back if not correction.paths}
     hit = {*missing, *restored, *(address for address, moves in moved.items() if moves)}
     return _identical(moved, sizes, guard) or _share(hit, sizes, guard)
 
 
 def _of_world(findings: Iterable[Finding]) -> list[tuple[str, Json]]:
     return [
-        (paths.format_path(each.path), each.observed) for each in findings if each.changed_by is not ChangedBy.DECLARED
+        (paths.format_path(finding.path), finding.observed)
+        for finding in findings
+        if finding.changed_by is not ChangedBy.DECLARED
     ]
 
 
@@ -133,14 +135,14 @@ def _identical(moved: Mapping[Address, _Moves], sizes: Sizes, guard: MassDriftGu
     mass_drifts = [
         MassDrift(
             MassDriftKind.IDENTICAL,
-            len(found),
-            max(of_kind[same[0]], len(found)),
-            min(found, key=str),
+            len(item),
+            max(of_kind[same[0]], len(item)),
+            min(item, key=str),
             same[0],
             same[1],
         )
-        for same, found in hit.items()
-        if len(found) >= max(guard.identical, 1) and _is_share(len(found), of_kind[same[0]], guard)
+        for same, item in hit.items()
+        if len(item) >= max(guard.identical, 1) and _is_share(len(item), of_kind[same[0]], guard)
     ]
     return min(mass_drifts, key=lambda each: (-each.count, each.of, each.path, str(each.example)), default=None)
 

@@ -194,7 +194,7 @@ class Names:
         if self._guesses > _MOST_GUESSES:
             return ""
         slashes = name.count("/")
-        return did_you_mean.hint(name, (each for each in self._answering if each.count("/") == slashes))
+        return did_you_mean.hint(name, (text for text in self._answering if text.count("/") == slashes))
 
 
 def _names(address: Address) -> set[str]:
@@ -228,7 +228,7 @@ def _dotted(rest: str) -> Path:
         key, index = step.groups()
         out.append((key,) if key is not None else _bracket(index))
         position = step.end()
-    return tuple(one for steps in out for one in steps)
+    return tuple(item for steps in out for item in steps)
 
 
 def _bracket(body: str) -> Path:

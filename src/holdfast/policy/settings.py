@@ -456,14 +456,14 @@ def _joined(values: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Join the values of the levels, the nearest first. For a key of several levels the nearest one counts."""
     out: dict[str, Any] = {}
     for value in values:
-        for key, each in value.items():
-            out.setdefault(key, each)
+        for key, item in value.items():
+            out.setdefault(key, item)
     return out
 
 
 def candidates(name: str, layers: Sequence[Layer]) -> list[Given]:
     """Return the values of every level for one setting. The first is in force and hides the others."""
-    return [each[name] for each in (*layers, BUILT_IN) if name in each]
+    return [layer[name] for layer in (*layers, BUILT_IN) if name in layer]
 
 
 USUAL: Final = _joined_settings([BUILT_IN])  # of a resource that no level says anything about

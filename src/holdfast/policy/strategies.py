@@ -61,8 +61,8 @@ def layers_for(
 ) -> list[Layer]:
     """Return every level that speaks for a resource, nearest first; `outer` are flag, environment and project file."""
     chosen = [strategy for strategy in ordered(strategies) if strategy.selects(declaration)]
-    inner = (each for strategy in chosen for each in strategy.layers(declaration))
-    beyond = (each.layer if isinstance(each, Scoped) else each for each in outer if _is_heard(each, declaration))
+    inner = (layer for strategy in chosen for layer in strategy.layers(declaration))
+    beyond = (item.layer if isinstance(item, Scoped) else item for item in outer if _is_heard(item, declaration))
     return [settings.of_resource(declaration), *inner, *beyond]
 
 
@@ -81,7 +81,7 @@ def settings_for(
 
 def unused(strategies: Iterable[Strategy], declarations: Sequence[Declaration]) -> list[Strategy]:
     """Return the strategies that select nothing: most often a label was mistyped."""
-    return [each for each in ordered(strategies) if not any(map(each.selects, declarations))]
+    return [strategy for strategy in ordered(strategies) if not any(map(strategy.selects, declarations))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,15 +110,15 @@ def conflicts(strategies: Sequence[Strategy], declarations: Iterable[Declaration
     in_order = ordered(strategies)
     for declaration in declarations:
         own = settings.of_resource(declaration)
-        says = [(each, _says(each, declaration)) for each in in_order if each.selects(declaration)]
+        says = [(element, _says(element, declaration)) for element in in_order if element.selects(declaration)]
         for name in settings.BY_NAME:
-            speakers = [(each, said[name]) for each, said in says if name in said]
+            speakers = [(element, said[name]) for element, said in says if name in said]
             if name in own or not speakers:
                 continue
             winner, value = speakers[0]
-            for each, other in speakers[1:]:
-                if each.priority == winner.priority and other != value:
-                    found.setdefault((name, winner.name, each.name), []).append(declaration.address)
+            for speaker, other in speakers[1:]:
+                if speaker.priority == winner.priority and other != value:
+                    found.setdefault((name, winner.name, speaker.name), []).append(declaration.address)
     return [
         Conflict(name, winner, loser, priorities[winner], min(addresses, key=str), len(addresses))
         for (name, winner, loser), addresses in sorted(found.items(), key=lambda item: item[0])
@@ -127,7 +127,7 @@ def conflicts(strategies: Sequence[Strategy], declarations: Iterable[Declaration
 
 def _says(strategy: Strategy, declaration: Declaration) -> dict[str, Any]:
     out: dict[str, Any] = {}
-    for each in strategy.layers(declaration):
-        for name, given in each.items():
+    for layer in strategy.layers(declaration):
+        for name, given in layer.items():
             out.setdefault(name, given.value)
     return out

@@ -77,11 +77,11 @@ def split(
     address: Address, findings: Iterable[Finding], waivers: Sequence[Waiver], now: float
 ) -> tuple[tuple[Finding, ...], tuple[Suppressed, ...]]:
     """Return the findings without a waiver, and the suppressed ones. The first waiver that covers a finding counts."""
-    active = [each for each in waivers if not each.is_expired(now) and each.covers_resource(address)]
+    active = [item for item in waivers if not item.is_expired(now) and item.covers_resource(address)]
     live: list[Finding] = []
     suppressed: list[Suppressed] = []
     for finding in findings:
-        waiver = next((each for each in active if each.covers(address, finding)), None)
+        waiver = next((item for item in active if item.covers(address, finding)), None)
         if waiver is None:
             live.append(finding)
         else:
@@ -111,7 +111,7 @@ def expired(address: Address, findings: Sequence[Finding], waivers: Iterable[Wai
     out = []
     for waiver in waivers:
         if waiver.is_expired(now):
-            lost = tuple(paths.format_path(each.path) for each in findings if waiver.covers(address, each))
+            lost = tuple(paths.format_path(finding.path) for finding in findings if waiver.covers(address, finding))
             if lost:
                 out.append(Expired(waiver, lost))
     return out
@@ -148,7 +148,7 @@ def mistakes(waivers: Iterable[Waiver], documents: Mapping[Address, Collection[J
     resource without any document.
     """
     found = (_mistake(waiver, documents, now) for waiver in waivers)
-    return [each for each in found if each is not None]
+    return [mistake for mistake in found if mistake is not None]
 
 
 def _mistake(waiver: Waiver, documents: Mapping[Address, Collection[Json]], now: float) -> Mistake | None:

@@ -72,15 +72,15 @@ def summed(writes: Iterable[Written]) -> Evidence:
     """Sum up writes."""
     types: dict[str, TypeRow] = {}
     paths: dict[tuple[str, str, Sign], PathRow] = {}
-    for each in writes:
-        row = types.setdefault(each.type, TypeRow(each.type))
-        signs = _signs(each.data)
-        _count(row, each.data)
-        for sign, found in signs.items():
-            for path in found:
-                at = paths.setdefault((each.type, path, sign), PathRow(each.type, path, sign))
+    for write in writes:
+        row = types.setdefault(write.type, TypeRow(write.type))
+        signs = _signs(write.data)
+        _count(row, write.data)
+        for sign, sequence in signs.items():
+            for path in sequence:
+                at = paths.setdefault((write.type, path, sign), PathRow(write.type, path, sign))
                 at.times += 1
-                at.addresses.add(each.address)
+                at.addresses.add(write.address)
     listed = sorted(paths.values(), key=lambda row: (list(Sign).index(row.sign), -row.times, row.type, row.path))
     return Evidence(tuple(types[name] for name in sorted(types)), tuple(listed))
 

@@ -173,7 +173,7 @@ class Applier:
             groups, lambda group: self._group(group, run, Overview(surveyor, None if group.needs else meeting))
         )
         if meeting is not None:
-            places = {each: place for place, each in enumerate(a for group in groups for a in group.addresses)}
+            places = {address: place for place, address in enumerate(a for group in groups for a in group.addresses)}
             report.checked.sort(key=lambda checked: places[checked.address])
             report.acted.sort(key=lambda acted: places[acted.checked.address])
         return report
@@ -199,7 +199,9 @@ class Applier:
                 self._wait(run.report, Blocked(self.preparer.fleet.declarations[address], "what it needs failed"))
             run.failed |= set(blocked)
             left = [address for address in group.addresses if address not in run.failed]
-            unfinished = {each.address for each in await self.store.operations()}  # no new write begins on these
+            unfinished = {
+                operation.address for operation in await self.store.operations()
+            }  # no new write begins on these
             run.failed |= await self._layer(left, run, overview, unfinished)
         finally:
             overview.leave()
@@ -250,13 +252,17 @@ class Applier:
         bad: set[Address] = set()
 
         async def act(checks: Sequence[CheckResult]) -> None:
-            checked = [self.reconsider(one) for one in checks]
+            checked = [self.reconsider(check) for check in checks]
             run.report.add_checked(checked)
-            todo = [one for one in checked if _is_work(one) and self.only(one) and one.address not in unfinished]
+            todo = [
+                result
+                for result in checked
+                if _is_work(result) and self.only(result) and result.address not in unfinished
+            ]
             acted = await self._at_once(todo, lambda one: self._act_one(one, run.writer), run.report)
             run.report.add_acted(acted)
             fine = {ActionOutcome.DONE, *LEFT_TO_OTHERS}
-            bad.update(one.checked.prepared.declaration.address for one in acted if one.result not in fine)
+            bad.update(result.checked.prepared.declaration.address for result in acted if result.result not in fine)
 
         async def without_left_alone(ready: Sequence[ResolvedResource]) -> list[ResolvedResource]:
             return await self._without_left_alone(ready, run.report)
@@ -298,7 +304,7 @@ class Applier:
 
     async def _in_turn(self, addresses: Sequence[Address]) -> list[Sequence[Address]]:
         """Return urgent resources ahead of the others if checks may have to wait for quota, else all in one part."""
-        world, connections = self.preparer.world, {each.connection for each in addresses}
+        world, connections = self.preparer.world, {address.connection for address in addresses}
         for connection in connections:
             await world.reader(connection)  # which knows the quota
         if not any(world.gate(connection).quota is not None for connection in connections):
@@ -307,8 +313,11 @@ class Applier:
         for start in range(0, len(addresses), BATCH):
             ready, waiting = await self.preparer.prepare(addresses[start : start + BATCH])
             urgent.update(item.declaration.address for item in ready if item.is_urgent)
-            urgent.update(one.declaration.address for one in waiting)
-        parts = [each for each in addresses if each in urgent], [each for each in addresses if each not in urgent]
+            urgent.update(blocked.declaration.address for blocked in waiting)
+        parts = (
+            [address for address in addresses if address in urgent],
+            [address for address in addresses if address not in urgent],
+        )
         return [part for part in parts if part] or [addresses]
 
     async def _act_one(self, checked: CheckResult, writer: ResourceWriter) -> ActionResult:
@@ -371,9 +380,11 @@ class Applier:
         out: list[tuple[WriteOperation, ActionResult]] = []
         for together in self._side_by_side(left) if left else ():
             async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(self.resume(one, writer), name=f"resume {one.address}") for one in together]
+                tasks = [
+                    group.create_task(self.resume(item, writer), name=f"resume {item.address}") for item in together
+                ]
             ended = zip(together, tasks, strict=True)
-            out += [(one, acted) for one, task in ended if (acted := task.result()) is not None]
+            out += [(item, acted) for item, task in ended if (acted := task.result()) is not None]
         return out
 
     def _side_by_side(self, operations: Sequence[WriteOperation]) -> list[list[WriteOperation]]:
@@ -402,7 +413,7 @@ class Applier:
             intent = ResumeIntent(operation, checked, create_again=self.create_again)
             acted = await writer.execute(intent)
         begun = await self.store.correction(operation.id)
-        causes = tuple(each.path for each in begun.paths) if begun is not None else ()
+        causes = tuple(path.path for path in begun.paths) if begun is not None else ()
         decision = Decision(Action(operation.action), (Reason("resumed", "begun by an earlier run", causes),))
         acted = replace(acted, checked=replace(acted.checked, decision=decision))
         self._tell(acted)

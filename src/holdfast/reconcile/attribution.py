@@ -46,14 +46,14 @@ async def likely_actors_of(world: Connections, item: ResolvedResource) -> tuple[
             found = await asked.likely_actors(item.target())
     except Exception:  # noqa: BLE001 - a reader that raises breaks its word, and must not break the check with it
         return ()
-    return tuple(sorted((each for each in found if _is_shown(each, world.known, item.secret_values())), key=_rank))
+    return tuple(sorted((actor for actor in found if _is_shown(actor, world.known, item.secret_values())), key=_rank))
 
 
 async def other_writers(world: Connections, evaluation: Evaluation) -> tuple[LikelyActor, ...]:
     """Return the likely writers that changed a resource after our write, without the name of our own writes."""
     found = await likely_actors_of(world, evaluation.resource)
     ours = await _our_name(world, evaluation) if found else None
-    return tuple(each for each in found if each.who != ours)
+    return tuple(actor for actor in found if actor.who != ours)
 
 
 async def is_of_another(world: Connections, evaluation: Evaluation) -> bool:
@@ -64,15 +64,15 @@ async def is_of_another(world: Connections, evaluation: Evaluation) -> bool:
     reader = await world.reader(evaluation.resource.declaration.address.connection)
     if attribution(reader) is None or await _our_name(world, evaluation) is None:
         return False
-    added = [paths.parse_path(each.path) for each in evaluation.joined]
+    added = [paths.parse_path(suppressed.path) for suppressed in evaluation.joined]
     written = (
         (evaluation.before.applied.settle_until or 0.0) - evaluation.resource.settings.settle_window - SKEW_SECONDS
     )
     return any(
-        each.confidence is not Confidence.LOW
-        and (each.at is None or each.at >= written)
-        and (not each.paths or any(_is_about(text, added) for text in each.paths))
-        for each in await other_writers(world, evaluation)
+        writer.confidence is not Confidence.LOW
+        and (writer.at is None or writer.at >= written)
+        and (not writer.paths or any(_is_about(text, added) for text in writer.paths))
+        for writer in await other_writers(world, evaluation)
     )
 
 
@@ -93,13 +93,15 @@ def about(checked: Attributed) -> tuple[LikelyActor, ...]:
     found = [finding.path for finding in checked.verdict.findings if finding.changed_by is not ChangedBy.DECLARED]
 
     return tuple(
-        each for each in checked.likely_actors if not each.paths or any(_is_about(text, found) for text in each.paths)
+        actor
+        for actor in checked.likely_actors
+        if not actor.paths or any(_is_about(text, found) for text in actor.paths)
     )
 
 
 def _is_about(text: str, found: Sequence[Path]) -> bool:
     path = paths.parse_path(text)
-    return any(each[: len(path)] == path or path[: len(each)] == each for each in found)
+    return any(pair[: len(path)] == path or path[: len(pair)] == pair for pair in found)
 
 
 async def _our_name(world: Connections, evaluation: Evaluation) -> str | None:
@@ -116,7 +118,8 @@ def as_data(likely_actors: Sequence[LikelyActor]) -> dict[str, Json]:
     if not likely_actors:
         return {}
     listed = [
-        {"who": each.who, "confidence": each.confidence.value, "why": each.why, "at": each.at} for each in likely_actors
+        {"who": actor.who, "confidence": actor.confidence.value, "why": actor.why, "at": actor.at}
+        for actor in likely_actors
     ]
     first = likely_actors[0]
     other_writer: dict[str, Json] = {} if first.confidence is Confidence.LOW else {"otherWriter": first.who}

@@ -38,7 +38,7 @@ async def ask(
             if isinstance(reader, SupportsAccount):
                 answer = Answer(f"account {await reader.account()}")
             targets = _targets(declared, states)
-            for name in sorted({each.address.kind for each in declared}) or sorted(reader.kinds)[:1]:
+            for name in sorted({declaration.address.kind for declaration in declared}) or sorted(reader.kinds)[:1]:
                 kind = reader.kinds.get(name)
                 answer = await _asked(reader, kind, targets.get(name)) if kind is not None else answer
                 if answer.trouble:
@@ -53,11 +53,11 @@ async def ask(
 def _targets(declared: Sequence[Declaration], states: Mapping[Address, ResourceState]) -> dict[str, Target]:
     """Return one resource of each kind that is known to exist."""
     out: dict[str, Target] = {}
-    for each in declared:
-        address, state = each.address, states.get(each.address)
+    for declaration in declared:
+        address, state = declaration.address, states.get(declaration.address)
         if state is not None and state.observed.provider_id is not None and address.kind not in out:
             out[address.kind] = Target(
-                address.kind, address.name, state.observed.provider_id, each.desired, address.namespace
+                address.kind, address.name, state.observed.provider_id, declaration.desired, address.namespace
             )
     return out
 

@@ -41,7 +41,7 @@ def decided(checked: Wanting) -> None:
         "status": checked.verdict.status.value,
         "action": decision.action.value,
         "reason": decision.reasons[0].code,
-        "paths": [paths.format_path(each.path) for each in fields],
+        "paths": [paths.format_path(field.path) for field in fields],
     }
     about = f" ({'; '.join(map(_field, fields[:MOST_FIELDS]))})" if fields else ""
     text = "%s: %s, %s: %s%s"
@@ -82,7 +82,7 @@ def _say(level: int, text: str, *said: object, facts: Mapping[str, Json]) -> Non
 
 def _caused(findings: Sequence[Finding], decision: Decision) -> list[Finding]:
     named = set(decision.reasons[0].paths)
-    return [each for each in findings if paths.format_path(each.path) in named] if named else list(findings)
+    return [finding for finding in findings if paths.format_path(finding.path) in named] if named else list(findings)
 
 
 def _field(finding: Finding) -> str:

@@ -83,7 +83,7 @@ class Coverage:
 def coverage(surveys: Iterable[Survey]) -> Coverage:
     """Return the coverage over the kinds that were listed, and no others."""
     listed = [survey for survey in surveys if survey.listing is Listing.LISTED]
-    return Coverage(sum(each.live for each in listed), sum(each.declared for each in listed))
+    return Coverage(sum(item.live for item in listed), sum(item.declared for item in listed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +253,7 @@ class Discoverer:
             yield Drafted(survey.kind, stranger.id, address, written, found.left_out)
 
     def _profiles(self, survey: Survey, kind: Kind) -> list[Profile]:
-        own = [each for each in self.preparer.fleet.profiles if each.applies_to(survey.provider, kind.name)]
+        own = [profile for profile in self.preparer.fleet.profiles if profile.applies_to(survey.provider, kind.name)]
         return [*own, *kind.profiles]
 
     async def _document(self, reader: Reader, survey: Survey, kind: Kind, stranger: Stranger) -> Json:

@@ -70,7 +70,7 @@ def is_unchanged(item: ResolvedResource, state: ResourceState | None, seen: Obse
         return True
     if seen.digest is None or state.observed.document != seen.digest or not _is_baseline(item, seen.digest):
         return False
-    return not _invalid(item, seen.reading) and all(each[0] in LASTING for each in state.observed.suppressed)
+    return not _invalid(item, seen.reading) and all(pair[0] in LASTING for pair in state.observed.suppressed)
 
 
 def _is_baseline(item: ResolvedResource, digest: Digest | None) -> bool:
@@ -411,7 +411,10 @@ def inherited(state: ResourceState) -> tuple[Suppressed, ...]:
 def told(item: ResolvedResource) -> dict[str, Suppressed]:
     """Return the suppressions from a migration of rules, now or at an earlier check, by path."""
     before = inherited(item.state) if item.state is not None and item.state.observed.suppressed else ()
-    return {each.path: each for each in (*before, *(item.migration.suppressed if item.migration is not None else ()))}
+    return {
+        suppressed.path: suppressed
+        for suppressed in (*before, *(item.migration.suppressed if item.migration is not None else ()))
+    }
 
 
 def _inherited(evaluation: Evaluation) -> list[Suppressed]:
@@ -441,8 +444,10 @@ def _baselined(evaluation: Evaluation, acceptances: Sequence[AcceptedValue]) -> 
     document = evaluation.observation.document
     return [
         Suppressed(
-            SuppressionReason.BASELINED, each.path, f"baselined by {each.who}" + (f": {each.why}" if each.why else "")
+            SuppressionReason.BASELINED,
+            acceptance.path,
+            f"baselined by {acceptance.who}" + (f": {acceptance.why}" if acceptance.why else ""),
         )
-        for each in acceptances
-        if paths.resolve(document, paths.parse_path(each.path)) == each.value
+        for acceptance in acceptances
+        if paths.resolve(document, paths.parse_path(acceptance.path)) == acceptance.value
     ]

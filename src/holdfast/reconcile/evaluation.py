@@ -79,7 +79,7 @@ class Evaluation:
     @property
     def joined(self) -> list[Suppressed]:
         """Return the defaults that joined the baseline with this check."""
-        return [each for each in self.suppressed if each.because is SuppressionReason.LATE]
+        return [suppressed for suppressed in self.suppressed if suppressed.because is SuppressionReason.LATE]
 
     @property
     def before(self) -> ResourceState:

@@ -71,7 +71,7 @@ async def tell(store: Store, state: ResourceState, pattern: str | None) -> Story
     address = state.address
     matcher = paths.parse_pattern(pattern) if pattern else None
     everything = await store.findings()
-    quarantines = {each.path: each for each in await store.quarantines([address])}
+    quarantines = {quarantine.path: quarantine for quarantine in await store.quarantines([address])}
     decisions = await store.decisions(address, 1)
     inputs = await store.document(decisions[0].inputs) if decisions else {}
     rules = inputs.get("rules") or state.applied.rules
@@ -124,7 +124,7 @@ def _told(
 def _alike(finding: Finding, address: Address, everything: Mapping[Address, Sequence[FindingRecord]]) -> int:
     """Return the number of other resources of the kind with the same finding."""
     return sum(
-        any(_is_same(each.finding, finding) for each in records)
+        any(_is_same(record.finding, finding) for record in records)
         for other, records in everything.items()
         if other != address and other.kind == address.kind
     )
@@ -152,10 +152,10 @@ async def _rule_at(store: BlobStore, state: ResourceState, path: str) -> Explain
     if raw is None:
         return None
     desired, observed = _document(documents, state.declared.document), _document(documents, state.observed.document)
-    tree = profiles.stack([profiles.build(each) for each in raw], None).tree(desired, observed)
+    tree = profiles.stack([profiles.build(item) for item in raw], None).tree(desired, observed)
     asked = paths.parse_path(path)
     nodes = [known_differences.node_at(tree, asked[:length]) for length in range(len(asked) + 1)]
-    node = next((each for each in nodes if each.hidden), nodes[-1])  # a rule that hides a path hides all paths below it
+    node = next((item for item in nodes if item.hidden), nodes[-1])  # a rule that hides a path hides all paths below it
     label = node.labels.get("class") or node.labels.get("comparator") or "compared unless a rule says otherwise"
     if node.hidden:
         says = f"hidden ({node.cls.value if node.cls else ''}): neither compared nor written"

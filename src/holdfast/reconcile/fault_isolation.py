@@ -51,8 +51,8 @@ def _is_deep(document: Json) -> bool:
 def _is_deeper(document: Json, levels: int) -> bool:
     layer = [document]
     for _ in range(levels):
-        below = [each.values() if isinstance(each, dict) else each for each in layer if isinstance(each, dict | list)]
-        layer = [inner for each in below for inner in each]
+        below = [item.values() if isinstance(item, dict) else item for item in layer if isinstance(item, dict | list)]
+        layer = [inner for item in below for inner in item]
         if not layer:
             return False
     return True

@@ -50,10 +50,10 @@ class _Finder:
     @classmethod
     def of(cls, spellings: Iterable[str]) -> _Finder:
         found = tuple(sorted(set(spellings), key=len, reverse=True))
-        written = tuple(orjson.dumps(each)[1:-1] for each in found if _is_text(each))
+        written = tuple(orjson.dumps(name)[1:-1] for name in found if _is_text(name))
         if len(found) <= _ONE_BY_ONE:
             return cls(found, written)
-        as_letters = (each.decode("latin-1") for each in written)
+        as_letters = (item.decode("latin-1") for item in written)
         in_json = re.compile(_alternatives(as_letters).encode("latin-1"))
         return cls(found, written, re.compile(_alternatives(found)), in_json)
 
@@ -65,19 +65,19 @@ class _Finder:
             return True
         if self.in_json is not None:
             return self.in_json.search(written) is not None
-        return any(each in written for each in self.written)
+        return any(item in written for item in self.written)
 
     def is_in(self, text: str) -> bool:
         if self.text is not None:
             return self.text.search(text) is not None
-        return any(each in text for each in self.spellings)
+        return any(spelling in text for spelling in self.spellings)
 
     def masked(self, text: str) -> str:
         if self.text is not None:
             return self.text.sub(MASK, text)
-        for each in self.spellings:
-            if each in text:
-                text = text.replace(each, MASK)
+        for spelling in self.spellings:
+            if spelling in text:
+                text = text.replace(spelling, MASK)
         return text
 
 
@@ -92,15 +92,15 @@ class KnownSecrets:
 
     def add(self, *values: Json) -> None:
         """Add values that must never be shown."""
-        texts = (each for each in values if isinstance(each, str) and len(each) >= SHORTEST)
-        new = {piece for each in texts for piece in _pieces(each)} - self._values
+        texts = (value for value in values if isinstance(value, str) and len(value) >= SHORTEST)
+        new = {piece for text in texts for piece in _pieces(text)} - self._values
         if new:
             self._values |= new
             self._finder = self._masker = None
 
     def meet(self, values: Iterable[str], where: str) -> None:
         """Learn live secrets of a resource as they are seen; they are kept out of all messages from now on."""
-        for value in (piece for each in values for piece in _pieces(each)):
+        for value in (piece for name in values for piece in _pieces(name)):
             if value in self._values or not is_telling(value):
                 continue
             if value not in self._met:
@@ -131,8 +131,8 @@ class KnownSecrets:
         if not self._values and not self._met:
             return text
         if self._masker is None:
-            telling = (each for each in (*self._values, *self._met) if is_telling(each))
-            self._masker = _Finder.of(form for each in telling for form in spellings(each))
+            telling = (value for value in (*self._values, *self._met) if is_telling(value))
+            self._masker = _Finder.of(form for name in telling for form in spellings(name))
         return self._masker.masked(text)
 
     def is_in(self, text: str) -> bool:
@@ -141,12 +141,12 @@ class KnownSecrets:
 
     def _found(self) -> _Finder:
         if self._finder is None:
-            self._finder = _Finder.of(form for each in self._values for form in spellings(each))
+            self._finder = _Finder.of(form for value in self._values for form in spellings(value))
         return self._finder
 
     def scrubbed(self, document: Json, fingerprint: Fingerprint, others: Iterable[str] = ()) -> Json:
         """Return a document with a fingerprint for every text that holds a secret; the same one if none does."""
-        for finder in (self._found(), _Finder.of(form for each in others for form in spellings(each))):
+        for finder in (self._found(), _Finder.of(form for other in others for form in spellings(other))):
             if finder.spellings and finder.may_be_in(document):
                 document = _scrubbed(document, finder, fingerprint)
         return document
@@ -203,15 +203,15 @@ def _in_base64(data: bytes) -> Iterator[str]:
 
 def _is_text(value: str) -> bool:
     """Return True if a text can be encoded in UTF-8."""
-    return not any("\ud800" <= each <= "\udfff" for each in value)
+    return not any("\ud800" <= name <= "\udfff" for name in value)
 
 
 def _alternatives(texts: Iterable[str]) -> str:
     """Return an expression for any of many texts, the longest first, that branches letter by letter."""
     root: _Letters = {}
-    for each in texts:
+    for text in texts:
         node = root
-        for letter in each:
+        for letter in text:
             node = node.setdefault(letter, {})
         node[""] = {}  # a text ends here
     return _expression(root)

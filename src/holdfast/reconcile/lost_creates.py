@@ -67,4 +67,4 @@ def _may_be(item: ResolvedResource, reading: ReadResult | Unchanged) -> bool:
     if not isinstance(reading, Found):
         return isinstance(reading, ReadFailure)
     tree, _ = item.rules_for(reading.document)
-    return all(each.desired is ABSENT for each in diff.findings(item.desired, reading.document, tree))
+    return all(finding.desired is ABSENT for finding in diff.findings(item.desired, reading.document, tree))

@@ -66,7 +66,9 @@ class Surveyor:
     async def survey(self, found: Sequence[CheckResult]) -> None:
         """Foresee the others of whatever is to be corrected, until it is mass drift or is not."""
         guard = self.checker.rules.corrections.mass_drift
-        families = sorted({(one.address.connection, one.address.kind) for one in found if _is_correction(one)})
+        families = sorted(
+            {(result.address.connection, result.address.kind) for result in found if _is_correction(result)}
+        )
         if guard is None or not families:
             return
         sizes = await self.store.count_resources()
@@ -75,13 +77,13 @@ class Surveyor:
                 continue
             if await self.checker.is_mass_drift(found, self.foreseen):
                 return
-            without = {one.address for one in found} | self.foreseen.keys()
+            without = {result.address for result in found} | self.foreseen.keys()
             moved: list[Address] = []
             async for checks in self._looked(family, without, guard.share):
                 self.foreseen |= {checked.address: checked.verdict for checked in checks}
                 if await self.checker.is_mass_drift(found, self.foreseen):
                     return
-                moved += [one.address for one in checks if one.decision.action.is_write]
+                moved += [check.address for check in checks if check.decision.action.is_write]
             await self.others.hasten(moved)
 
     async def _looked(
@@ -90,7 +92,7 @@ class Surveyor:
         moved = await self.others.moved(family, without)
         if moved is not None:
             found = await _contained(self.others.look, moved)
-            if not found or any(one.verdict.status is not Status.UNKNOWN for one in found):
+            if not found or any(result.verdict.status is not Status.UNKNOWN for result in found):
                 yield found
                 return
         left = _mixed(await self.others.unlooked(family, without), self.checker.now())
@@ -98,7 +100,7 @@ class Surveyor:
         for start in range(0, min(len(left), MOST_READ), TOGETHER):
             checks = await _contained(self.others.look, left[start : start + TOGETHER])
             seen += len(checks)
-            hits += sum(one.verdict.status in CORRECTED for one in checks)
+            hits += sum(check.verdict.status in CORRECTED for check in checks)
             yield checks
             if not mass_drift.is_worth_a_closer_look(hits, seen, share):
                 return
@@ -156,7 +158,9 @@ class Scheduled:
     def is_known(self, family: Family) -> bool:
         """Once a minute; a sweep shows as much."""
         now = self.clock.now()
-        last = max((each[family] for each in (self._known_at, self.sweeper.swept_at) if family in each), default=None)
+        last = max(
+            (entry[family] for entry in (self._known_at, self.sweeper.swept_at) if family in entry), default=None
+        )
         if last is not None and abs(now - last) < AGAIN_SECONDS:
             return True
         self._known_at[family] = now
@@ -170,7 +174,7 @@ class Scheduled:
         swept = await self.sweeper.sweep(*family)
         if swept.failure is not None:
             return None
-        closer = [each async for batch in self.sweeper.closer(*family, swept) for each in batch if each not in without]
+        closer = [item async for batch in self.sweeper.closer(*family, swept) for item in batch if item not in without]
         states = await self.sweeper.store.states(closer)
         return [address for address, state in states.items() if state.observed.status not in CORRECTED]
 

@@ -73,7 +73,9 @@ class Memory:
                 verdict.status,
                 verdict.reason,
                 conditions.after(observed.conditions, outcome),
-                tuple((each.because.value, each.path, each.note) for each in verdict.suppressed),
+                tuple(
+                    (suppressed.because.value, suppressed.path, suppressed.note) for suppressed in verdict.suppressed
+                ),
                 observed.missing_checks + 1 if is_still_missing else 1,
             ),
             self._schedule(evaluation, state.schedule, _terminal(evaluation, state, governed.decision)),
@@ -120,7 +122,7 @@ class Memory:
 def _is_settled(evaluation: Evaluation) -> bool:
     """Return True if the reading may be taken as unchanged the next time."""
     is_always_written = evaluation.resource.settings.reconcile_mode in (ReconcileMode.PUT_ONLY, ReconcileMode.SHADOW)
-    return not is_always_written and all(each.because in LASTING for each in evaluation.verdict.suppressed)
+    return not is_always_written and all(suppressed.because in LASTING for suppressed in evaluation.verdict.suppressed)
 
 
 def _rules(evaluation: Evaluation, state: ResourceState) -> Digest | None:

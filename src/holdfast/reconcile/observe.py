@@ -214,7 +214,7 @@ def hidden(reading: ReadFailure, known: KnownSecrets) -> ReadFailure:
 
 def _with_hidden(reading: Found, known: KnownSecrets) -> Found:
     """Return a reading without secrets beside the document. An etag that contains one is dropped."""
-    etag, identity, failed = (known.hidden(each) if each else each for each in _beside(reading))
+    etag, identity, failed = (known.hidden(name) if name else name for name in _beside(reading))
     if (etag, identity, failed) == _beside(reading):
         return reading
     return replace(reading, etag=reading.etag if etag == reading.etag else None, identity=identity, failed=failed or "")

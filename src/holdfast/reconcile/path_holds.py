@@ -62,7 +62,7 @@ def hold_paths(
         **_unripe(verdict, item, past.findings.get(address, ()), now),
         **_platforms_own(evaluation),
         **_by_policy(verdict, item.settings),
-        **{path: _quarantined(each) for path, each in quarantined.items()},
+        **{path: _quarantined(quarantine) for path, quarantine in quarantined.items()},
         **{contention.path: PathHold(HoldReason.CONTENTION, f"contention: {contention}") for contention in new},
     }
     known = replace(inputs.paths, restrained=restrained, free=_free(verdict, item.settings))
@@ -105,9 +105,9 @@ def _futile(evaluation: Evaluation, tried: Sequence[PastAttempt]) -> dict[str, P
         return {}
     why = PathHold(HoldReason.FUTILE, f"putting it back from this state failed {times} times; see remediations")
     moved = [
-        paths.format_path(each.path)
-        for each in evaluation.verdict.findings
-        if each.changed_by is not ChangedBy.DECLARED
+        paths.format_path(finding.path)
+        for finding in evaluation.verdict.findings
+        if finding.changed_by is not ChangedBy.DECLARED
     ]
     settings = evaluation.resource.settings
     if settings.on_drift is not OnDrift.CORRECT:  # what is not revert anyway is not held back either
@@ -132,19 +132,19 @@ def _laddered(
 
 def _volatile(verdict: Verdict, put_back: Mapping[str, Sequence[Write]]) -> dict[str, PathHold]:
     """Return holds for values that change by themselves: they differed before each correction."""
-    found = {path: [element_identity.text(each.path.before) for each in writes] for path, writes in put_back.items()}
+    found = {path: [element_identity.text(write.path.before) for write in writes] for path, writes in put_back.items()}
     _, apart = known_differences.quarantine(verdict.findings, known_differences.volatile_paths(found))
     message = "it has another value each time, so no write can settle it; a profile should call it runtime"
-    return {paths.format_path(each.path): PathHold(HoldReason.VOLATILE, message) for each in apart}
+    return {paths.format_path(pair.path): PathHold(HoldReason.VOLATILE, message) for pair in apart}
 
 
 def _still(quarantines: Mapping[str, Quarantine], item: ResolvedResource) -> dict[str, Quarantine]:
     """Return the quarantines in force: an edit of the declared value is a person's decision and ends one."""
     return {
-        path: each
-        for path, each in quarantines.items()
-        if ("ours" not in each.data or _is_declared(path, each.data["ours"], item))
-        and each.data.get("declared", item.desired_digest) == item.desired_digest
+        path: quarantine
+        for path, quarantine in quarantines.items()
+        if ("ours" not in quarantine.data or _is_declared(path, quarantine.data["ours"], item))
+        and quarantine.data.get("declared", item.desired_digest) == item.desired_digest
     }
 
 
@@ -170,7 +170,9 @@ def _platforms_own(evaluation: Evaluation) -> dict[str, PathHold]:
         return {}
     free = _free(evaluation.verdict, evaluation.resource.settings)
     moved = {
-        paths.format_path(each.path) for each in evaluation.verdict.findings if each.changed_by is ChangedBy.LIVE
+        paths.format_path(finding.path)
+        for finding in evaluation.verdict.findings
+        if finding.changed_by is ChangedBy.LIVE
     } - free
     return {path: PathHold(HoldReason.PLATFORM, why) for path, why in evaluation.platform.items() if path in moved}
 
@@ -212,7 +214,7 @@ def _unripe(
     checks, seconds = item.settings.debounce.checks, item.settings.debounce.time
     if checks <= 1 and seconds <= 0:
         return {}
-    known = {(paths.format_path(each.finding.path), each.finding.op): each for each in records}
+    known = {(paths.format_path(element.finding.path), element.finding.op): element for element in records}
     out = {}
     for finding in verdict.findings:
         if finding.changed_by is not ChangedBy.DECLARED:
@@ -233,7 +235,9 @@ def _missing_since(item: ResolvedResource, now: float) -> tuple[int, float]:
     state = item.state
     if state is None or state.observed.status is not Status.MISSING:
         return 1, now
-    drifted = next((each for each in state.observed.conditions if each.type is ConditionType.DRIFTED), None)
+    drifted = next(
+        (condition for condition in state.observed.conditions if condition.type is ConditionType.DRIFTED), None
+    )
     return state.observed.missing_checks + 1, drifted.last_transition if drifted is not None else now
 
 

@@ -151,7 +151,7 @@ class PolicyEvaluator:
 
     async def past(self, evaluations: Iterable[Evaluation], now: float) -> WriteHistory:
         """Return the records of the resources that drifted. Those of the others do not matter."""
-        items = [each.resource for each in evaluations if each.verdict.status in CORRECTED]
+        items = [evaluation.resource for evaluation in evaluations if evaluation.verdict.status in CORRECTED]
         if not items:
             return WriteHistory()
         drifted = [item.declaration.address for item in items]
@@ -224,7 +224,7 @@ class PolicyEvaluator:
         ]
         rules = self.rules.corrections
         sizes = sizes if sizes is not None else await self.store.count_resources()
-        has_correction = any(each.is_correction for each in wanted)
+        has_correction = any(item.is_correction for item in wanted)
         mass_drift = await self.mass_drift(checks, foreseen, sizes, now) if has_correction else None
         if mass_drift is None and not rules.budgets:
             return LimitHold()
@@ -245,12 +245,12 @@ class PolicyEvaluator:
         drifted = {address: verdict.findings for address, verdict in seen.items() if verdict.status in CORRECTED}
         missing = [address for address, verdict in seen.items() if verdict.status is Status.MISSING]
         known = await self.store.findings()
-        drifted |= {a: tuple(record.finding for record in found) for a, found in known.items() if a not in seen}
+        drifted |= {a: tuple(record.finding for record in item) for a, item in known.items() if a not in seen}
         missing += [
             address for address in await self.store.addresses_with_status(Status.MISSING) if address not in seen
         ]
         settings = [checked.prepared.settings for checked in checks if checked.decision.action.is_write]
-        window = mass_drift.window(each.resync.period * (1 + each.resync.jitter) for each in settings)
+        window = mass_drift.window(setting.resync.period * (1 + setting.resync.jitter) for setting in settings)
         return mass_drift.mass_drift(drifted, missing, sizes, guard, await self.store.reverts(now - window))
 
 

@@ -38,7 +38,7 @@ def add_check(transaction: Transaction, checked: CheckResult, random01: Callable
         transaction.documents[item.rules.digest] = item.rules.data
     if item.migration is not None:
         kept_ones = item.migration.documents.items()
-        transaction.documents.update({digest: document_bytes(each) for digest, each in kept_ones})
+        transaction.documents.update({digest: document_bytes(element) for digest, element in kept_ones})
         told: dict[str, Json] = {
             "newly-visible": list(item.migration.paths(SuppressionReason.NEWLY_VISIBLE)),
             "defaults_changed": list(item.migration.paths(SuppressionReason.DEFAULTS_CHANGED)),
@@ -67,7 +67,7 @@ def add_check(transaction: Transaction, checked: CheckResult, random01: Callable
         why: dict[str, Json] = {"why": known_now.invalid, "carried_over": evaluation.carried_over}
         transaction.events.append(AuditEvent(checked.at, "baseline.invalid", str(state.address), why))
     if evaluation.joined:
-        joined = [{"path": each.path, **_observed(each)} for each in evaluation.joined]
+        joined = [{"path": suppressed.path, **_observed(suppressed)} for suppressed in evaluation.joined]
         transaction.events.append(AuditEvent(checked.at, "baseline.joined", str(state.address), {"defaults": joined}))
     _add_contentions(transaction, checked)
     if checked.decision.action is Action.NONE and before is state.observed.status:
@@ -109,7 +109,10 @@ def _add_decision(transaction: Transaction, checked: CheckResult, random01: Call
             "secret_rules": evaluation.secret_rules,
             "reading": serialize.reading_as_json(seen.reading, seen.digest),
             "inputs": serialize.inputs_as_json(checked.inputs),
-            "suppressed": [[each.because.value, each.path, each.note] for each in checked.verdict.suppressed],
+            "suppressed": [
+                [suppressed.because.value, suppressed.path, suppressed.note]
+                for suppressed in checked.verdict.suppressed
+            ],
             "lapsed": evaluation.lapsed,
             **({"carried_over": True} if evaluation.carried_over else {}),
             **({"unreadable": item.migration.unreadable} if item.migration and item.migration.unreadable else {}),

@@ -111,7 +111,7 @@ def redact(document: Json, place: SecretPlace | None, rules: RuleTree | None, me
     known = means.known
     if met:
         known.meet(met, means.where)
-    others = [each for each in known.met(means.where) if not means.is_shown(each)]
+    others = [name for name in known.met(means.where) if not means.is_shown(name)]
     if not known and not others and not means.own:
         return document
     return known.scrubbed(document, means.fingerprint, [*others, *means.own])
@@ -156,7 +156,7 @@ def _at_places(value: Json, place: SecretPlace, fingerprint: Fingerprint, met: l
         return {key: _below(item, _at_key(place, key, item), fingerprint, met) for key, item in value.items()}
     if isinstance(value, list):
         inside = place.inside(value) if place.elements is not None else [place] * len(value)
-        return [_below(item, each, fingerprint, met) for item, each in zip(value, inside, strict=True)]
+        return [_below(item, element, fingerprint, met) for item, element in zip(value, inside, strict=True)]
     # One value where several were declared, a secret among them: it may be the secret.
     return value if value is None or isinstance(value, bool) else _concealed(value, fingerprint, met)
 

@@ -80,7 +80,7 @@ class Sources:
             if touches(pending.pointer, wanted.path):
                 return Unresolved(f"{wanted.address} waits for ${{{pending.text}}}: {pending.reason}")
         value = paths.resolve(resolution.document, wanted.path)
-        held = next((each for each in resolution.held if touches(each.pointer, wanted.path)), None)
+        held = next((item for item in resolution.held if touches(item.pointer, wanted.path)), None)
         return value if held is None or value is ABSENT else HeldReference(value, held.reason)
 
     def _live(self, wanted: Field, state: ResourceState) -> Json | Unresolved | HeldReference:

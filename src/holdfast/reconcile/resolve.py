@@ -93,7 +93,9 @@ class ResourceSet:
         if isinstance(self.declarations, IndexedDeclarations):
             return self.declarations.with_secrets()
         declared = self.declarations.values()
-        return (each for each in declared if quick_scan.may_mention(dict(each.desired), SECRET_REF))
+        return (
+            declaration for declaration in declared if quick_scan.may_mention(dict(declaration.desired), SECRET_REF)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +182,7 @@ class ResourceResolver:
         ]
         records = await self.store.findings_of(moved) if moved else {}
         findings: dict[Address, Sequence[Finding]] = {
-            address: [record.finding for record in found] for address, found in records.items()
+            address: [record.finding for record in item] for address, item in records.items()
         }
         sources = Sources(states, await self.store.documents(sorted(kept)), findings, ahead)
         for checked in fresh.values():
@@ -204,7 +206,7 @@ class ResourceResolver:
     def _live_sources(self, address: Address) -> set[Address]:
         """Return the resources from which a declaration takes undeclared values."""
         bound = self.fleet.graph.bindings.get(address, {}).values()
-        return {each.address for each in bound if each.is_id or not self._is_declared(each)}
+        return {field.address for field in bound if field.is_id or not self._is_declared(field)}
 
     def _is_declared(self, wanted: references.Field) -> bool:
         declaration = self.fleet.declarations.get(wanted.address)
@@ -218,9 +220,9 @@ class ResourceResolver:
     async def _declare(self, sources: Sources, reached: Iterable[Address]) -> None:
         """Resolve the declarations that are referred to by fields, each after its own dependencies."""
         bindings, declared = self.fleet.graph.bindings, self.fleet.declarations
-        fields = (each for address in reached for each in bindings.get(address, {}).values())
-        wanted = {each.address for each in fields if not each.is_id and each.address in declared}
-        for layer in dependency_graph.layers_of({each: self.fleet.graph.dependencies(each) for each in wanted}):
+        fields = (binding for address in reached for binding in bindings.get(address, {}).values())
+        wanted = {field.address for field in fields if not field.is_id and field.address in declared}
+        for layer in dependency_graph.layers_of({item: self.fleet.graph.dependencies(item) for item in wanted}):
             for address in layer:
                 declaration = declared[address]
                 resolution = self._resolved(declaration, sources)

@@ -40,7 +40,7 @@ class RuleMigration:
 
     def paths(self, because: SuppressionReason) -> tuple[str, ...]:
         """Return where something of a sort was suppressed."""
-        return tuple(each.path for each in self.suppressed if each.because is because)
+        return tuple(suppressed.path for suppressed in self.suppressed if suppressed.because is because)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +223,10 @@ class ResolvedResource:
 
 def is_no_longer_declared(state: ResourceState) -> bool:
     """Return True if a resource was found to be declared nowhere any more."""
-    return any(each.type is ConditionType.FRESH and each.reason == NOT_DECLARED for each in state.observed.conditions)
+    return any(
+        condition.type is ConditionType.FRESH and condition.reason == NOT_DECLARED
+        for condition in state.observed.conditions
+    )
 
 
 def rules_of(profiles: Sequence[Profile]) -> RulesInForce:

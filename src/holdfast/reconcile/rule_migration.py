@@ -89,8 +89,8 @@ def succeeded(item: ResolvedResource, documents: Mapping[Digest, Json]) -> Resol
 def _taken_over(item: ResolvedResource, state: ResourceState, base: _Base, old: RuleTree) -> ResolvedResource:
     new = tree(item, item.rules.document, base.desired, base.observed)
     were = base.findings(old)
-    known = {paths.format_path(each.path) for each in were}
-    newly_visible = [each for each in base.findings(new) if paths.format_path(each.path) not in known]
+    known = {paths.format_path(pair.path) for pair in were}
+    newly_visible = [finding for finding in base.findings(new) if paths.format_path(finding.path) not in known]
     suppressed = tuple(_suppressed(base, newly_visible, old, new))
     if base.baseline is None:
         return replace(
@@ -116,14 +116,16 @@ def _taken_over(item: ResolvedResource, state: ResourceState, base: _Base, old: 
 def _suppressed(base: _Base, newly_visible: Sequence[Finding], old: RuleTree, new: RuleTree) -> list[Suppressed]:
     """Return the unchanged values that the new rules judge differently: as newly visible, or by a changed default."""
     seen = {
-        each.path: Suppressed(SuppressionReason.NEWLY_VISIBLE, paths.format_path(each.path), _NEWLY_VISIBLE)
-        for each in newly_visible
+        pair.path: Suppressed(SuppressionReason.NEWLY_VISIBLE, paths.format_path(pair.path), _NEWLY_VISIBLE)
+        for pair in newly_visible
     }
-    for each in diff.differences(base.desired, base.observed, new):
-        was, now = (known_differences.node_at(rules, each.path).default for rules in (old, new))
-        if each.desired is ABSENT and ABSENT not in (was, now) and not typed_equal(was, now):
+    for difference in diff.differences(base.desired, base.observed, new):
+        was, now = (known_differences.node_at(rules, difference.path).default for rules in (old, new))
+        if difference.desired is ABSENT and ABSENT not in (was, now) and not typed_equal(was, now):
             note = f"not declared; what stands for that was {_shown(was)}, and is {_shown(now)} by the rules of now"
-            seen[each.path] = Suppressed(SuppressionReason.DEFAULTS_CHANGED, paths.format_path(each.path), note)
+            seen[difference.path] = Suppressed(
+                SuppressionReason.DEFAULTS_CHANGED, paths.format_path(difference.path), note
+            )
     return list(seen.values())
 
 
@@ -139,7 +141,9 @@ def without_newly_visible(
     They stay suppressed while both sides are as at the last check, since the rules took over.
     """
     state = item.state
-    newly_visible = {path for path, each in told(item).items() if each.because is SuppressionReason.NEWLY_VISIBLE}
+    newly_visible = {
+        path for path, suppressed in told(item).items() if suppressed.because is SuppressionReason.NEWLY_VISIBLE
+    }
     if (
         not newly_visible
         or state is None
@@ -161,9 +165,9 @@ def _absorbed(base: _Base, newly_visible: list[Finding]) -> tuple[Json, Json]:
     """Add newly visible differences to a baseline that has changed otherwise."""
     assert base.baseline is not None
     applied, observed = apply_patch.copied(base.baseline.applied), apply_patch.copied(base.baseline.observed)
-    for each in newly_visible:
-        applied = apply_patch.put(applied, each.path, each.desired)
-        observed = apply_patch.put(observed, each.path, each.observed)
+    for pair in newly_visible:
+        applied = apply_patch.put(applied, pair.path, pair.desired)
+        observed = apply_patch.put(observed, pair.path, pair.observed)
     return applied, observed
 
 
@@ -174,7 +178,7 @@ class RulesUnreadable(Exception):  # noqa: N818 - an outcome, not a mistake
 def tree(item: ResolvedResource, rules: Json, desired: Json, observed: Json) -> RuleTree:
     """Return some rules in force for two documents of a resource; raise Unreadable if they cannot be understood."""
     try:
-        own = [build(each) for each in rules]
+        own = [build(rule) for rule in rules]
     except InputError as error:
         raise RulesUnreadable from error
     if item.secrets.paths:
@@ -183,11 +187,11 @@ def tree(item: ResolvedResource, rules: Json, desired: Json, observed: Json) -> 
 
 
 def _without_policy(rules: Json) -> list[Json]:
-    return [each for each in rules if each.get("profile") != POLICY]
+    return [rule for rule in rules if rule.get("profile") != POLICY]
 
 
 def _policy(rules: Json) -> list[Json]:
-    return [each for each in rules if each.get("profile") == POLICY]
+    return [rule for rule in rules if rule.get("profile") == POLICY]
 
 
 def _digest(digest: Digest | None) -> Digest:

@@ -34,8 +34,8 @@ class SecretPlace:
 
     def inside(self, values: list[Json]) -> list[SecretPlace | None]:
         """Return the place of each element of a list, wherever it stands; names count only where each has its own."""
-        names = [each.get(self.key) if isinstance(each, dict) else None for each in values] if self.key else []
-        texts = [each for each in names if isinstance(each, str)]
+        names = [value.get(self.key) if isinstance(value, dict) else None for value in values] if self.key else []
+        texts = [item for item in names if isinstance(item, str)]
         if not names or len(set(texts)) != len(names):
             return [self.elements] * len(values)
         return [self.named.get(name, self.elements) for name in texts]
@@ -60,7 +60,7 @@ def _merged(values: Sequence[Json]) -> SecretPlace | None:
                 by_key.setdefault(key.casefold(), []).append(item)
     keys = {key: found for key, items in by_key.items() if (found := _merged(items)) is not None}
     lists = [value for value in values if isinstance(value, list)]
-    elements = _merged([item for each in lists for item in each]) if lists else None
+    elements = _merged([item for element in lists for item in element]) if lists else None
     if not keys and elements is None:
         return None
     out = SecretPlace(keys=keys, elements=elements)
@@ -130,8 +130,8 @@ def values_at(document: Json, pattern: str) -> list[Json]:
         below: list[Json] = []
         for here in found:
             if isinstance(here, list) and not isinstance(step, str):
-                below += [each for each in here if not isinstance(step, Selector) or paths.selects(step, each)]
+                below += [item for item in here if not isinstance(step, Selector) or paths.selects(step, item)]
             elif isinstance(step, str):
                 below.append(paths.resolve(here, (step,)))
-        found = [each for each in below if each is not ABSENT]
+        found = [item for item in below if item is not ABSENT]
     return found

@@ -134,7 +134,9 @@ def outcome_as_json(verdict: Verdict, decision: Decision) -> dict[str, Json]:
         "action": decision.action.value,
         "held": decision.held.value if decision.held else None,
         "reasons": [reason_as_json(reason) for reason in decision.reasons],
-        "suppressed": [[each.because.value, each.path, each.note] for each in verdict.suppressed],
+        "suppressed": [
+            [suppressed.because.value, suppressed.path, suppressed.note] for suppressed in verdict.suppressed
+        ],
     }
 
 

@@ -270,9 +270,10 @@ async def _end_correction(
     begun = await writer.correction(run)
     if begun is not None:
         changed = tuple(
-            replace(each, took=not any(settled_read.is_part(each.path, path) for path in stuck)) for each in begun.paths
+            replace(correction, took=not any(settled_read.is_part(correction.path, path) for path in stuck))
+            for correction in begun.paths
         )
-        transaction.governance.unaccepted += [(begun.address, each.path) for each in begun.paths]
+        transaction.governance.unaccepted += [(begun.address, correction.path) for correction in begun.paths]
         after = (
             transaction.states[0].observed.document
             if transaction.states and outcome is not CorrectionOutcome.FAILED

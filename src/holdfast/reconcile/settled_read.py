@@ -72,7 +72,9 @@ def learn(checked: CheckResult, operation: WriteOperation, begun: CorrectionReco
     if before is not None and written is not None and left_edits:
         capture = _with_left(capture, before, left_edits)
     left = (paths.format_path(entry.path) for entry in capture.unresolved)
-    waived = {each.path for each in checked.verdict.suppressed if each.because is SuppressionReason.WAIVED}
+    waived = {
+        suppressed.path for suppressed in checked.verdict.suppressed if suppressed.because is SuppressionReason.WAIVED
+    }
     found = diff.findings(item.desired, observed, tree, capture.baseline)
     return Learnt(
         reading,
@@ -80,9 +82,9 @@ def learn(checked: CheckResult, operation: WriteOperation, begun: CorrectionReco
         observed,
         capture,
         written if written is not None else _replaced(operation),
-        tuple(path for path in left if written is None or any(is_part(each, path) for each in written)),
+        tuple(path for path in left if written is None or any(is_part(name, path) for name in written)),
         tuple(serialize.finding_paths(known_differences.unremoved(operation.drift, item.desired, observed, tree))),
-        tuple(each for each in found if paths.format_path(each.path) not in waived),
+        tuple(pair for pair in found if paths.format_path(pair.path) not in waived),
     )
 
 
@@ -92,9 +94,11 @@ def _before(checked: CheckResult, operation: WriteOperation) -> tuple[Finding, .
     If the baseline is invalid there is nothing to compare with, and everything is learnt again.
     """
     invalid = checked.evaluation.known.invalid
-    known = [each for each in operation.drift if each.changed_by is not ChangedBy.UNKNOWN or not invalid]
+    known = [pair for pair in operation.drift if pair.changed_by is not ChangedBy.UNKNOWN or not invalid]
     waived = [
-        each.finding for each in checked.verdict.suppressed if each.because is SuppressionReason.WAIVED and each.finding
+        suppressed.finding
+        for suppressed in checked.verdict.suppressed
+        if suppressed.because is SuppressionReason.WAIVED and suppressed.finding
     ]
     return (*known, *waived)
 
@@ -142,7 +146,7 @@ def _written(operation: WriteOperation, begun: CorrectionRecord | None) -> tuple
     """Return the paths that a write was to revert, None for all. Paths that policy left alone have not failed."""
     if begun is None or operation.action != Action.UPDATE.value:
         return None
-    return tuple(each.path for each in begun.paths)
+    return tuple(path.path for path in begun.paths)
 
 
 def _replaced(operation: WriteOperation) -> tuple[str, ...]:
@@ -166,9 +170,13 @@ def shadow(checked: CheckResult, observed: Json, tree: RuleTree) -> dict[str, Js
     if checked.prepared.settings.reconcile_mode is not ReconcileMode.SHADOW or checked.observed is ABSENT:
         return {}
     moved = diff.differences(checked.observed, observed, tree)
-    changed = [each for each in moved if not known_differences.node_at(tree, each.path).hidden_unless_declared]
+    changed = [
+        difference
+        for difference in moved
+        if not known_differences.node_at(tree, difference.path).hidden_unless_declared
+    ]
     needed = checked.decision.reasons[0].code != "shadow"
-    return {"shadow": {"needed": needed, "changed": [paths.format_path(each.path) for each in changed]}}
+    return {"shadow": {"needed": needed, "changed": [paths.format_path(difference.path) for difference in changed]}}
 
 
 def provider_id_after(checked: CheckResult, operation: WriteOperation, reading: Found) -> str:
@@ -183,7 +191,7 @@ def provider_id_after(checked: CheckResult, operation: WriteOperation, reading: 
 
 def told_after(checked: CheckResult) -> tuple[tuple[str, str, str], ...]:
     """Return the suppressed differences that stay so after a write; the next check tells the others again."""
-    return tuple(each for each in checked.state.observed.suppressed if each[0] not in _TOLD_AGAIN)
+    return tuple(pair for pair in checked.state.observed.suppressed if pair[0] not in _TOLD_AGAIN)
 
 
 def state_after(

@@ -192,7 +192,7 @@ class UndoIntent:
         elif isinstance(reading, Found):
             stuck = _not_back(self.correction, reading.document)
         else:
-            stuck = tuple(each.path for each in self.correction.paths)
+            stuck = tuple(path.path for path in self.correction.paths)
         return await self._record(writer, run, stuck)
 
     def _new(self, writer: ResourceWriter, claim: Claim, checked: CheckResult) -> Run:
@@ -200,7 +200,7 @@ class UndoIntent:
         correction, ident, now = self.correction, writer.new_id(), writer.clock.now()
         is_update = correction.action == _UPDATED
         action = _UPDATED if is_update else Action.DELETE.value
-        swapped = tuple(PathCorrection(each.path, each.after, each.before) for each in correction.paths)
+        swapped = tuple(PathCorrection(path.path, path.after, path.before) for path in correction.paths)
         taken = CorrectionRecord(
             ident,
             correction.address,
@@ -235,7 +235,7 @@ class UndoIntent:
         correction, taken, item = self.correction, run.begun, run.item
         assert taken is not None
         data: dict[str, Json] = {"correction": correction.id, "who": taken.who}
-        ours = {each.path: _declared(item.desired, each.path) for each in correction.paths}
+        ours = {element.path: _declared(item.desired, element.path) for element in correction.paths}
         quarantines = (
             [Quarantine(taken.address, path, UNDONE, taken.at, {**data, "ours": value}) for path, value in ours.items()]
             if correction.action == _UPDATED
@@ -256,14 +256,14 @@ class UndoIntent:
             writes=WriteChanges(finished=[run.operation.id], fences=run.fences),
         )
         if promotes:
-            quarantined = [each.path for each in taken.paths] if taken.action == _UPDATED else [WHOLE]
+            quarantined = [correction.path for correction in taken.paths] if taken.action == _UPDATED else [WHOLE]
             transaction.governance.unquarantined += [(taken.address, path) for path in quarantined]
         await writer.store.commit(transaction)
 
     async def _record(self, writer: ResourceWriter, run: Run, stuck: Sequence[str]) -> Undone:
         correction, taken = self.correction, run.begun
         assert taken is not None
-        changed = tuple(replace(each, took=each.path not in stuck) for each in taken.paths)
+        changed = tuple(replace(path, took=path.path not in stuck) for path in taken.paths)
         done = replace(taken, outcome=CorrectionOutcome.INEFFECTIVE if stuck else CorrectionOutcome.DONE, paths=changed)
         transaction = Transaction(
             governance=GovernanceChanges(corrections=[done]),
@@ -295,7 +295,7 @@ def _require_undoable(correction: CorrectionRecord) -> None:
     if correction.action not in (_UPDATED, *_MADE):
         what = "what it removed cannot be brought back; declare it and apply"
         raise CannotUndo(f"{name} was a {correction.action}: {what}")
-    secret = [each.path for each in correction.paths if _holds_secret(each.before)]
+    secret = [path.path for path in correction.paths if _holds_secret(path.before)]
     if secret:
         raise CannotUndo(f"{name} changed the secret at {secret[0]}, of which only a fingerprint is kept")
 
@@ -306,11 +306,11 @@ def _require_unmoved(correction: CorrectionRecord, checked: CheckResult) -> None
         raise CannotUndo(f"{correction.address} could not be found now; nothing was undone")
     if correction.action in _MADE:
         _require_unmoved_since_made(correction, checked)
-    for each in correction.paths:
-        now = paths.resolve(checked.observed, paths.parse_path(each.path))
-        if each.took and now != each.after and not (now is ABSENT and each.after is ABSENT):
+    for path in correction.paths:
+        now = paths.resolve(checked.observed, paths.parse_path(path.path))
+        if path.took and now != path.after and not (now is ABSENT and path.after is ABSENT):
             raise CannotUndo(
-                f"{each.path} has moved since; nothing was undone. See: holdfast explain {correction.address}"
+                f"{path.path} has moved since; nothing was undone. See: holdfast explain {correction.address}"
             )
 
 
@@ -332,9 +332,9 @@ def _is_back(correction: CorrectionRecord, checked: CheckResult) -> bool:
 def _change(correction: CorrectionRecord, item: ResolvedResource, observed: Json) -> Change:
     """Return the write that puts the values of before a correction in their places."""
     wanted: Json = item.revealed(apply_patch.copied(observed))
-    for each in correction.paths:
-        wanted = apply_patch.put(wanted, paths.parse_path(each.path), each.before)
-    return Change(wanted, observed, tuple(each.path for each in correction.paths), None)
+    for element in correction.paths:
+        wanted = apply_patch.put(wanted, paths.parse_path(element.path), element.before)
+    return Change(wanted, observed, tuple(path.path for path in correction.paths), None)
 
 
 def _holds_secret(value: Json) -> bool:
@@ -352,5 +352,5 @@ def _declared(desired: Json, path: str) -> Json:
 
 def _not_back(correction: CorrectionRecord, document: Json) -> tuple[str, ...]:
     return tuple(
-        each.path for each in correction.paths if paths.resolve(document, paths.parse_path(each.path)) != each.before
+        path.path for path in correction.paths if paths.resolve(document, paths.parse_path(path.path)) != path.before
     )

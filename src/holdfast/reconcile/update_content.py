@@ -27,7 +27,7 @@ _EDITED = (ChangedBy.DECLARED, ChangedBy.BOTH)
 
 def change_of(checked: CheckResult, begun: CorrectionRecord | None, reading: ReadResult | Unchanged) -> Change:
     """Return the change that an update sends: the decided paths, even if another process began it."""
-    caused = {each.path for each in begun.paths} if begun is not None else set(checked.decision.reasons[0].paths)
+    caused = {path.path for path in begun.paths} if begun is not None else set(checked.decision.reasons[0].paths)
     observed = reading.document if isinstance(reading, Found) else None
     exact = tuple(sorted(caused))
     return Change(_pinned(checked), observed, _written_paths(checked, caused), None, _left(checked), exact)

@@ -52,10 +52,10 @@ async def resources(store: BlobStore, prepared: Sequence[ResolvedResource]) -> l
     """Rehearse declared resources that were judged before."""
     out: list[UpgradeEffect] = []
     for start in range(0, len(prepared), BATCH):
-        batch = [each for each in prepared[start : start + BATCH] if each.state is not None]
-        wanted = {digest for each in batch for digest in _wanted(each)}
+        batch = [resource for resource in prepared[start : start + BATCH] if resource.state is not None]
+        wanted = {digest for resource in batch for digest in _wanted(resource)}
         documents = await store.documents(sorted(wanted))
-        out += [found for each in batch if (found := _rehearsed(each, documents)) is not None]
+        out += [found for resource in batch if (found := _rehearsed(resource, documents)) is not None]
     return out
 
 
@@ -131,7 +131,7 @@ def _counted(item: ResolvedResource, verdict: Verdict, documents: Mapping[Digest
 
 def _without_suppressed(verdict: Verdict, state: ResourceState) -> Verdict:
     suppressed = {path for _, path, _ in state.observed.suppressed}
-    rest = tuple(each for each in verdict.findings if paths.format_path(each.path) not in suppressed)
+    rest = tuple(finding for finding in verdict.findings if paths.format_path(finding.path) not in suppressed)
     return verdict if len(rest) == len(verdict.findings) else verdict_rules.conclude(rest)
 
 
@@ -140,8 +140,8 @@ def _why(before: Verdict, after: Verdict) -> str:
         return ""
     if after.status is Status.UNKNOWN:
         return after.reason
-    old = {paths.format_path(each.path) for each in before.findings}
-    new = {paths.format_path(each.path) for each in after.findings}
+    old = {paths.format_path(finding.path) for finding in before.findings}
+    new = {paths.format_path(finding.path) for finding in after.findings}
     seen, unseen = sorted(new - old), sorted(old - new)
     parts = [f"now counts {', '.join(seen)}"] if seen else []
     parts += [f"no longer counts {', '.join(unseen)}"] if unseen else []
@@ -160,8 +160,8 @@ async def children(
         record = await repository.recorded(template)
         if record is not None:
             as_recorded.append(template.as_of(record.latest))
-    known = {each.name for each in as_recorded}
-    whole = [each for each in as_recorded if known.issuperset(each.uses)]
+    known = {item.name for item in as_recorded}
+    whole = [item for item in as_recorded if known.issuperset(item.uses)]
     out = []
     for after in await repository.look(whole, around):
         before = await repository.kept(after.template.name, whole)
@@ -173,7 +173,7 @@ def _compared(before: TemplateGroup, after: TemplateGroup) -> list[UpgradeEffect
     out = []
     before = before.with_children(group_findings.changed(before, 0.0))  # by the scheme that judged last
     after = after.with_children(group_findings.changed(after, 0.0))
-    bumped = [each.template.name for each in after.owners if _scheme(before, each.uid) != _scheme(after, each.uid)]
+    bumped = [owner.template.name for owner in after.owners if _scheme(before, owner.uid) != _scheme(after, owner.uid)]
     why = f"another scheme judges {', '.join(bumped)}" if bumped else ""
     for address, child in before.children.items():
         then, now = _standing(child.findings), _standing(after.children[address].findings)
@@ -183,11 +183,11 @@ def _compared(before: TemplateGroup, after: TemplateGroup) -> list[UpgradeEffect
 
 
 def _scheme(group: TemplateGroup, uid: str) -> str:
-    return next((each.record.regimes[-1].scheme for each in group.owners if each.uid == uid), "")
+    return next((owner.record.regimes[-1].scheme for owner in group.owners if owner.uid == uid), "")
 
 
 def _standing(findings: Sequence[TemplateFinding]) -> str:
-    return ", ".join(sorted({each.kind.value for each in findings})) or "in_sync"
+    return ", ".join(sorted({finding.kind.value for finding in findings})) or "in_sync"
 
 
 def _acting(standing: str) -> str:

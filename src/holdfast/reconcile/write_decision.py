@@ -160,11 +160,13 @@ async def _intend(writer: ResourceWriter, run: Run) -> None:
     if checked.observed is not ABSENT:
         serialize.keep(transaction, checked.observed)
     if is_approved(checked) and checked.plan:
-        used = [each for each in await writer.store.approvals([checked.address]) if each.plan == checked.plan]
+        used = [
+            approval for approval in await writer.store.approvals([checked.address]) if approval.plan == checked.plan
+        ]
         if not used and not checked.asked:
             run.begun = None
             raise HeldBack("its approval was used meanwhile")
-        transaction.governance.approvals += [replace(each, used_at=operation.started_at) for each in used]
+        transaction.governance.approvals += [replace(approval, used_at=operation.started_at) for approval in used]
     await writer.keeper.commit(transaction, run.claim)
 
 

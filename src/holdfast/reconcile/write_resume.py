@@ -59,7 +59,9 @@ class ResumeIntent:
     async def perform(self, writer: ResourceWriter, claim: Claim, slot: AsyncExitStack) -> ActionResult:
         """Finish the write, unless another worker has carried it on before our claim."""
         operation = self.operation
-        if [each for each in await writer.store.operations(self.address) if each.id == operation.id] != [operation]:
+        if [element for element in await writer.store.operations(self.address) if element.id == operation.id] != [
+            operation
+        ]:
             return ActionResult(self.checked, ActionOutcome.OVERTAKEN, "another worker has carried it on")
         checked, item = self.checked, self.checked.prepared
         if operation.desired is not None and operation.desired != item.desired_digest:
@@ -131,4 +133,4 @@ async def _is_written(writer: ResourceWriter, run: Run) -> bool:
     if run.operation.action != Action.UPDATE.value or begun is None or not isinstance(run.reading, Found):
         return False
     wrong = {paths.format_path(finding.path) for finding in run.checked.verdict.findings}
-    return not wrong & {each.path for each in begun.paths}
+    return not wrong & {path.path for path in begun.paths}

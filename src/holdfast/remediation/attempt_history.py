@@ -50,22 +50,22 @@ async def account(
     store: Store, target: str, today: StateReading, now: float, refusal: str | None = None
 ) -> AttemptHistory:
     """Return the past attempts on a target."""
-    found = [one.record async for one in repository.every(store, target)]
+    found = [kept.record async for kept in repository.every(store, target)]
     found.sort(key=lambda one: (one.started_at, one.correlation_id))
-    past = [plain.precedent(one) for one in found]
+    past = [plain.precedent(item) for item in found]
     current = today.hash if isinstance(today, StateHash) else None
     told = tuple(
         AssessedAttempt(
             record,
-            one,
-            None if current is None else past_attempts.match(one, current),
-            past_attempts.effect(one),
-            one.at >= now - RECENT_SECONDS,
-            follower.correlation_id if (follower := past_attempts.follow_up(one, past)) is not None else "",
+            attempt,
+            None if current is None else past_attempts.match(attempt, current),
+            past_attempts.effect(attempt),
+            attempt.at >= now - RECENT_SECONDS,
+            follower.correlation_id if (follower := past_attempts.follow_up(attempt, past)) is not None else "",
         )
-        for record, one in zip(found, past, strict=True)
+        for record, attempt in zip(found, past, strict=True)
     )
-    known = {one.correlation_id for one in found}
+    known = {item.correlation_id for item in found}
     ours = await store.corrections([Address.parse(target)])
     matching = past_attempts.record(past, CurrentState(target, current, now)) if current is not None else None
     return AttemptHistory(
@@ -76,7 +76,7 @@ async def account(
         past_attempts.declining(past),
         past_attempts.recurring(past),
         refusal,
-        sum(one.id not in known for one in ours),
+        sum(item.id not in known for item in ours),
     )
 
 
@@ -86,11 +86,16 @@ def as_json(account: AttemptHistory) -> dict[str, Json]:
         "target": account.target,
         **_today(account.today),
         "regressionDetected": account.is_regression,
-        "remediations": [told_as_json(one) for one in account.told],
+        "remediations": [told_as_json(attempt) for attempt in account.told],
         "declining": list(account.declining),
         "recurring": [
-            {"action": one.action, "signal": one.signal, "times": one.times, "mustStop": one.must_stop}
-            for one in account.recurring
+            {
+                "action": recurrence.action,
+                "signal": recurrence.signal,
+                "times": recurrence.times,
+                "mustStop": recurrence.must_stop,
+            }
+            for recurrence in account.recurring
         ],
         "refusal": account.refusal,
         "unassessedCorrections": account.unassessed,
@@ -155,13 +160,13 @@ def _state_as_json(state: AssessmentState) -> dict[str, Json]:
         },
         "conditions": [
             {
-                "type": one.type.value,
-                "status": one.status.value,
-                "reason": one.reason,
-                "message": one.message,
-                "lastTransitionTime": rfc3339(one.since),
+                "type": condition.type.value,
+                "status": condition.status.value,
+                "reason": condition.reason,
+                "message": condition.message,
+                "lastTransitionTime": rfc3339(condition.since),
             }
-            for one in state.conditions
+            for condition in state.conditions
         ],
     }
 

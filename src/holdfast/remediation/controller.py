@@ -69,7 +69,7 @@ class AssessmentController:
         if only is None:
             return await self.store.due_records(COLLECTION, now, limit)
         found = [await self.store.record(COLLECTION, key) for key in sorted(only)]
-        return [one for one in found if one is not None and one.due_at is not None and one.due_at <= now]
+        return [record for record in found if record is not None and record.due_at is not None and record.due_at <= now]
 
     async def advance(self, found: Kept) -> RemediationRecord | None:
         """Advance one record by one pass. Return None if another process advanced it first."""

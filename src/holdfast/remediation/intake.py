@@ -151,14 +151,14 @@ class Announcer:
                 raise InputError(f"there is no remediation {correlation_id}; see: holdfast remediations {target}")
             _same_target(found.record, target)
             return found
-        listed = [one async for one in repository.every(self.store, target) if one.record.is_open]
+        listed = [kept async for kept in repository.every(self.store, target) if kept.record.is_open]
         if len(listed) == 1:
             return listed[0]
         if not listed:
             raise InputError(
                 f"no remediation of {target} is under way; announce one: holdfast remediation start {target}"
             )
-        names = ", ".join(one.record.correlation_id for one in listed)
+        names = ", ".join(kept.record.correlation_id for kept in listed)
         raise InputError(f"{len(listed)} remediations of {target} are under way; say which with --id: {names}")
 
 

@@ -127,7 +127,7 @@ async def _alerts(record: RemediationRecord, subject: MeasurementSubject) -> Mea
     listed = await source.alerts(record.signal)
     is_alive = True
     pods: frozenset[str] | None = None
-    if listed and not record.alerting and any("pod" in each.labels for each in listed):
+    if listed and not record.alerting and any("pod" in alert.labels for alert in listed):
         told = await subject.health_signals(record.started_at)
         pods = told.pods if isinstance(told, Workload) else None
     if listed is not None and not listed and prometheus is not None:  # the alerts of a dead Prometheus run out

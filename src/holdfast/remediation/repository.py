@@ -69,7 +69,7 @@ async def every(store: RecordStore, target: Address | str | None = None) -> Asyn
 async def named(store: RecordStore, which: Sequence[str]) -> list[str]:
     """Return the ids of what is meant: ids, all under way or the last of an address; of nothing, all under way."""
     if not which:
-        return [one.record.correlation_id async for one in every(store) if not one.record.is_settled]
+        return [kept.record.correlation_id async for kept in every(store) if not kept.record.is_settled]
     out: list[str] = []
     for text in which:
         if "/" not in text:
@@ -77,7 +77,7 @@ async def named(store: RecordStore, which: Sequence[str]) -> list[str]:
                 raise InputError(f"there is no remediation {text}; see: holdfast remediations")
             out.append(text)
             continue
-        found = sorted([one.record async for one in every(store, text)], key=lambda record: record.started_at)
+        found = sorted([kept.record async for kept in every(store, text)], key=lambda record: record.started_at)
         if not found:
             raise InputError(f"no remediation of {text} is known")
         going = [record for record in found if not record.is_settled]
@@ -93,7 +93,7 @@ async def stamped(store: GovernanceStore, target: Address, seen: StateReading) -
     if not isinstance(seen, StateHash) or seen == state_hash.NO_TARGET:
         return seen
     recent = await store.corrections([target], limit=_RECENT)
-    newest = next((each.id for each in recent if each.outcome in _WRITTEN and each.reason in CORRECTIONS), "")
+    newest = next((record.id for record in recent if record.outcome in _WRITTEN and record.reason in CORRECTIONS), "")
     return stamp(seen, newest)
 
 
@@ -104,12 +104,12 @@ def stamp(seen: StateHash, correction: str) -> StateHash:
 
 async def precedents(store: RecordStore, target: Address | str) -> list[PastAttempt]:
     """Return the past attempts on a target."""
-    return [plain.precedent(one.record) async for one in every(store, target)]
+    return [plain.precedent(kept.record) async for kept in every(store, target)]
 
 
 def audit(told: Iterable[audit_events.RemediationEvent]) -> list[AuditEvent]:
     """Return events as lines of the audit trail; the id says whether two are the same."""
-    return [AuditEvent(each.at, each.type.value, each.target, {**each.data, "id": each.id}) for each in told]
+    return [AuditEvent(event.at, event.type.value, event.target, {**event.data, "id": event.id}) for event in told]
 
 
 @dataclass(frozen=True, slots=True)

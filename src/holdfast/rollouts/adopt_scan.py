@@ -26,16 +26,16 @@ async def survey(
     repository: RolloutRepository, templates: Sequence[Template], around: Mapping[Address, Declaration], look: Look
 ) -> bool:
     """Check resources that have no record and were never written by Holdfast. Return True if there were any."""
-    found = [address for each in templates for address in await _unrecorded(repository, each, around)]
+    found = [address for template in templates for address in await _unrecorded(repository, template, around)]
     states = await repository.store.states(found) if found else {}
-    new = {each for each in found if each not in states or states[each].applied.document is None}
+    new = {item for item in found if item not in states or states[item].applied.document is None}
     if not new:
         return False
-    wanted = {each: around[each] for each in new}
+    wanted = {item: around[item] for item in new}
     for group in await repository.look(templates, around):
         made = rendering.unrecorded(group, around)
-        wanted |= {each.address: each for each in made if each.address in new}
-    await look([replace(each, policy=ManagementPolicy.OBSERVED) for each in wanted.values()])
+        wanted |= {declaration.address: declaration for declaration in made if declaration.address in new}
+    await look([replace(declaration, policy=ManagementPolicy.OBSERVED) for declaration in wanted.values()])
     return True
 
 
@@ -48,12 +48,16 @@ async def _unrecorded(
     if template.selector is None:
         return []
     kept = repository.store.records(serialization.CHILDREN, owner=template.name)
-    known = {each.key async for each in kept}
-    return [address for address, each in around.items() if template.selects(each) and str(address) not in known]
+    known = {record.key async for record in kept}
+    return [
+        address
+        for address, declaration in around.items()
+        if template.selects(declaration) and str(address) not in known
+    ]
 
 
 def fleet_of(base: ResourceSet, wanted: Sequence[Declaration], known: Iterable[Address]) -> ResourceSet:
     """Return a resource set of these declarations. Raise InputError for references without a target."""
     graph, errors = dependency_graph.build(wanted, known)
     raise_all(errors)
-    return replace(base, declarations={each.address: each for each in wanted}, graph=graph)
+    return replace(base, declarations={declaration.address: declaration for declaration in wanted}, graph=graph)

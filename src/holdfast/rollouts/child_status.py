@@ -68,7 +68,9 @@ async def broken(store: Store, group: TemplateGroup) -> dict[Address, tuple[Brea
     asked = [owner for owner in group.owners if owner.template.checks.requirements]
     if not asked:
         return {}
-    ready = [each.address for each in group.children.values() if each.state in {ChildState.READY, ChildState.UNHEALTHY}]
+    ready = [
+        child.address for child in group.children.values() if child.state in {ChildState.READY, ChildState.UNHEALTHY}
+    ]
     documents = await observed(store, ready)
     out: dict[Address, tuple[Breach, ...]] = {}
     for owner in asked:
@@ -77,13 +79,13 @@ async def broken(store: Store, group: TemplateGroup) -> dict[Address, tuple[Brea
         for address, document in documents.items():
             found = requirements.broken(rules, document, offers)
             if found:
-                out[address] = (*out.get(address, ()), *(Breach(owner.uid, each) for each in found))
+                out[address] = (*out.get(address, ()), *(Breach(owner.uid, predicate) for predicate in found))
     return await _dated(store, out)
 
 
 async def _dated(store: StateStore, found: Mapping[Address, tuple[Breach, ...]]) -> dict[Address, tuple[Breach, ...]]:
     """Return breaches with the time their evidence was read: the child, or the resource that lists the offers."""
-    shown = {each.predicate.offer.resource for one in found.values() for each in one if each.predicate.offer}
+    shown = {item.predicate.offer.resource for pair in found.values() for item in pair if item.predicate.offer}
     states = await store.states([*found, *shown]) if found else {}
     read_at = {address: state.schedule.good_at or 0.0 for address, state in states.items()}
 
@@ -91,11 +93,11 @@ async def _dated(store: StateStore, found: Mapping[Address, tuple[Breach, ...]])
         offer = breach.predicate.offer
         return breach._replace(seen_at=read_at.get(address if offer is None else offer.resource, 0.0))
 
-    return {address: tuple(dated(address, each) for each in one) for address, one in found.items()}
+    return {address: tuple(dated(address, pair) for pair in item) for address, item in found.items()}
 
 
 async def _offers(store: Store, rules: Sequence[Predicate]) -> list[Json]:
-    return [ABSENT if each.offer is None else await _at(store, each.offer) for each in rules]
+    return [ABSENT if rule.offer is None else await _at(store, rule.offer) for rule in rules]
 
 
 async def _at(store: Store, offer: Supply) -> Json:
@@ -117,9 +119,11 @@ async def gates(store: Store, group: TemplateGroup) -> dict[str, Health]:
 
 async def unready_parts(store: StateStore, group: TemplateGroup) -> list[Address]:
     """Return the resource parts that are not confirmed in sync. No child is created with such a part."""
-    wanted = [each.template.address for each in group.owners if each.template.address is not None]
+    wanted = [owner.template.address for owner in group.owners if owner.template.address is not None]
     states = await store.states(wanted) if wanted else {}
-    return [each for each in wanted if each not in states or states[each].observed.status is not Status.IN_SYNC]
+    return [
+        address for address in wanted if address not in states or states[address].observed.status is not Status.IN_SYNC
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,12 +148,12 @@ async def condition(store: Store, group: TemplateGroup) -> ChildCondition:
 
 
 def _all(documents: Mapping[Address, Json], rules: Sequence[Predicate]) -> Iterable[Address]:
-    return (a for a, d in documents.items() if rules and all(each.holds(d) is True for each in rules))
+    return (a for a, d in documents.items() if rules and all(rule.holds(d) is True for rule in rules))
 
 
 def is_ready(rules: Sequence[Predicate], document: Json) -> bool | None:
     """Return True if every readiness rule holds for a child, or None if that is unknown."""
-    verdicts = [each.holds(document) for each in rules]
+    verdicts = [rule.holds(document) for rule in rules]
     if False in verdicts:
         return False
     return None if None in verdicts else True
@@ -160,21 +164,21 @@ FAILED: Final = frozenset({ActionOutcome.FAILED, ActionOutcome.TERMINAL, ActionO
 
 def well(report: RunReport) -> set[Address]:
     """Return the resources that a run left in sync, because they were written and settled or needed no write."""
-    fine = {each.address for each in report.checked if each.verdict.status is Status.IN_SYNC}
-    for each in report.acted:
-        status = each.checked.state.observed.status
-        if each.result is ActionOutcome.DONE and status is Status.IN_SYNC:
-            fine.add(each.checked.address)
+    fine = {result.address for result in report.checked if result.verdict.status is Status.IN_SYNC}
+    for item in report.acted:
+        status = item.checked.state.observed.status
+        if item.result is ActionOutcome.DONE and status is Status.IN_SYNC:
+            fine.add(item.checked.address)
         else:
-            fine.discard(each.checked.address)
+            fine.discard(item.checked.address)
     return fine
 
 
 def unwell(report: RunReport) -> dict[Address, str]:
     """Return the resources that a run could not handle and that a retry alone will not fix, with the reason."""
-    refused = {each.address: each for each in report.checked if each.decision.action is Action.BLOCK}
-    out = {address: each.decision.reasons[0].message for address, each in refused.items()}
-    return out | {each.checked.address: each.message for each in report.acted if each.result in FAILED}
+    refused = {result.address: result for result in report.checked if result.decision.action is Action.BLOCK}
+    out = {address: result.decision.reasons[0].message for address, result in refused.items()}
+    return out | {result.checked.address: result.message for result in report.acted if result.result in FAILED}
 
 
 def serves(group: TemplateGroup, document: Json) -> bool:

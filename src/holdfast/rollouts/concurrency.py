@@ -41,7 +41,7 @@ class ConcurrencyBudget:
 
     def left_for(self, name: str, at_once: Amount, sizes: Mapping[str, int]) -> int:
         """Return how many slots a template may have active: the limit minus the active slots of other templates."""
-        return max(0, self.allowed(at_once, sizes) - sum(turn.working for each, turn in self._others(name)))
+        return max(0, self.allowed(at_once, sizes) - sum(turn.working for other, turn in self._others(name)))
 
     def allowed(self, at_once: Amount, sizes: Mapping[str, int]) -> int:
         """Return how many slots may be active. A percentage counts all slots declared here or ever rolled out."""
@@ -54,7 +54,7 @@ class ConcurrencyBudget:
         return sum(turn.working for turn in self.held.values())
 
     def _others(self, name: str) -> Iterable[tuple[str, ConcurrencyShare]]:
-        return ((each, turn) for each, turn in self.held.items() if each != name)
+        return ((text, turn) for text, turn in self.held.items() if text != name)
 
     def of(self, name: str) -> ConcurrencyShare:
         """Return the share of one template."""
@@ -70,7 +70,7 @@ class ConcurrencyBudget:
         if (mine.working, mine.slots) == (working, slots) and not is_begun:
             return None
         after = {**self.held, name: ConcurrencyShare(working, slots, mine.moves + 1)}
-        return VersionedRecord(COLLECTION, KEY, {each: list(turn) for each, turn in after.items()}, self.version + 1)
+        return VersionedRecord(COLLECTION, KEY, {text: list(turn) for text, turn in after.items()}, self.version + 1)
 
     def text(self, allowed: int) -> str:
         """Return a sentence that lists the active slots by template."""
@@ -84,7 +84,7 @@ async def read(store: RecordStore) -> ConcurrencyBudget:
     record = await store.record(COLLECTION, KEY)
     if record is None:
         return ConcurrencyBudget()
-    held = {name: ConcurrencyShare(*each) for name, each in record.data.items()}
+    held = {name: ConcurrencyShare(*item) for name, item in record.data.items()}
     gone = {name for name in held if await store.record(serialization.TEMPLATES, name) is None}
     return ConcurrencyBudget(record.version, {name: turn for name, turn in held.items() if name not in gone})
 
@@ -92,7 +92,7 @@ async def read(store: RecordStore) -> ConcurrencyBudget:
 def slots(group: TemplateGroup) -> int:
     """Return how many slots a template has."""
     replicas = group.template.replicas
-    return len({each.slot for each in group.children.values()}) if replicas is None else replicas
+    return len({child.slot for child in group.children.values()}) if replicas is None else replicas
 
 
 def in_turn(found: Iterable[TemplateGroup]) -> list[TemplateGroup]:
@@ -101,6 +101,6 @@ def in_turn(found: Iterable[TemplateGroup]) -> list[TemplateGroup]:
 
 
 def _rank(group: TemplateGroup) -> tuple[bool, float]:
-    asked = (each for child in group.children.values() for each in group_findings.asking(group, child))
+    asked = (finding for child in group.children.values() for finding in group_findings.asking(group, child))
     has_failed = group.rollout is not None and group.is_rolling and group.rollout.rollout.failed > 0
-    return has_failed, min((each.first_seen for each in asked), default=0.0)
+    return has_failed, min((finding.first_seen for finding in asked), default=0.0)

@@ -81,11 +81,11 @@ class RolloutController:
     async def run(self, names: Collection[str] | None = None) -> RolloutResult:
         """Settle all templates, then advance the rollouts of all or the named templates until they have to wait."""
         out = RolloutResult()
-        await self._note_turns(each.name for each in self.templates)
+        await self._note_turns(template.name for template in self.templates)
         settled = await self.settle()
-        self._sizes = {each.template.name: concurrency.slots(each) for each in settled}
-        chosen = [each for each in settled if names is None or each.template.name in names]
-        rolled = {each.template.name: rendering.at_hand(each, self.around) for each in chosen}
+        self._sizes = {item.template.name: concurrency.slots(item) for item in settled}
+        chosen = [item for item in settled if names is None or item.template.name in names]
+        rolled = {item.template.name: rendering.at_hand(item, self.around) for item in chosen}
         for _ in range(1 if self.at_once is None else len(chosen) + 1):
             before = await self._turns_version()
             for group in list(rolled.values()) if self.at_once is None else concurrency.in_turn(rolled.values()):
@@ -116,7 +116,7 @@ class RolloutController:
     async def settle(self) -> list[TemplateGroup]:
         """Check resources without a record, then record the declarations unless they contain a secret."""
         await adopt_scan.survey(self.repository, self.templates, self.around, self._look)
-        moved = [each for each in self.templates if await self._is_new(each)]
+        moved = [template for template in self.templates if await self._is_new(template)]
         if moved:
             for part in moved:
                 await self._refuse_secrets_of_part(part)
@@ -159,7 +159,7 @@ class RolloutController:
                     continue
                 await self._note_turns([group.template.name])
                 settled = await self.repository.settle(self.templates, self.around)
-                (group,) = [each for each in settled if each.template.name == group.template.name]
+                (group,) = [item for item in settled if item.template.name == group.template.name]
                 group = rendering.at_hand(group, self.around)
                 continue
             if not is_moved:
@@ -194,7 +194,7 @@ class RolloutController:
         steps = rollout_steps.next_steps(file.rollout, seen, limits, now, self._grouped(group))
         batch = self._intents(group, steps, now)
         if turns is not None:
-            begun = {each.slot for each in steps if not isinstance(each, SaveRollout)}
+            begun = {step.slot for step in steps if not isinstance(step, SaveRollout)}
             self._take_turns(batch, group, turns, self._working(group, seen, begun), is_begun=bool(begun))
         return await self._kept(group, batch)
 
@@ -270,7 +270,7 @@ class RolloutController:
     def _intents(self, group: TemplateGroup, steps: Sequence[Step], now: float) -> Batch:
         batch, file, name = Batch(), group.rollout, group.template.name
         assert file is not None
-        at = group_rollouts.places(group, {each.slot for each in steps if not isinstance(each, SaveRollout)})
+        at = group_rollouts.places(group, {item.slot for item in steps if not isinstance(item, SaveRollout)})
         for step in steps:
             match step:
                 case SaveRollout(rollout=rollout):
@@ -299,8 +299,8 @@ class RolloutController:
     # -- carrying out the intents
 
     async def _carried_out(self, group: TemplateGroup, reports: list[RunReport]) -> TemplateGroup:
-        creating = [each for each in group.children.values() if each.state is ChildState.CREATING]
-        removing = [each for each in group.children.values() if each.state is ChildState.REMOVING]
+        creating = [child for child in group.children.values() if child.state is ChildState.CREATING]
+        removing = [child for child in group.children.values() if child.state is ChildState.REMOVING]
         for start in range(
             0, len(removing), AT_ONCE
         ):  # removals first, because the state that allows them was read just now
@@ -321,7 +321,7 @@ class RolloutController:
     async def _apply(
         self, group: TemplateGroup, children: Sequence[ChildRecord], guard: Guard, reports: list[RunReport]
     ) -> RunReport:
-        wanted = [rendering.declaration(group, each, self.around) for each in children]
+        wanted = [rendering.declaration(group, child, self.around) for child in children]
         report = await self._guarded(self._fleet(wanted), guard).apply()
         await guard.note_held(report)
         self._tell(report, reports)
@@ -337,7 +337,7 @@ class RolloutController:
     async def _withdrawn(self, group: TemplateGroup, children: Sequence[ChildRecord], guard: Guard) -> TemplateGroup:
         """Withdraw intents that were stopped before any write."""
         batch, now = Batch(), self.now()
-        for child in (each for each in children if each.address in guard.held):
+        for child in (record for record in children if record.address in guard.held):
             left = group_rollouts.withdrawn(child, now)
             batch.children += [] if left is None else [left]
             batch.gone += [child.address] if left is None else []
@@ -370,19 +370,19 @@ class RolloutController:
         self, group: TemplateGroup, children: Sequence[ChildRecord], reports: list[RunReport]
     ) -> TemplateGroup:
         rewrites = group.template.rollout.method is Method.REWRITE
-        kept = [each for each in children if rewrites or each.is_rewriting]
-        restored = [each for each in kept if group_views.is_wanted(group, each.slot)]
+        kept = [child for child in children if rewrites or child.is_rewriting]
+        restored = [record for record in kept if group_views.is_wanted(group, record.slot)]
         group = await self._restore(group, restored, reports) if restored else group
-        going = [each for each in children if each not in restored]
+        going = [child for child in children if child not in restored]
         if not going:
             return group
-        fleet = self._fleet([rendering.declaration(group, each, self.around) for each in going])
+        fleet = self._fleet([rendering.declaration(group, record, self.around) for record in going])
         guard = self._guard(group, going)
-        report = await self._guarded(fleet, guard).delete([each.address for each in going])
+        report = await self._guarded(fleet, guard).delete([record.address for record in going])
         self._tell(report, reports)
         await guard.note_held(report)
-        done = {each.checked.address for each in report.acted if each.result is ActionOutcome.DONE}
-        group = await self._gone(group, [each for each in going if each.address in done])
+        done = {result.checked.address for result in report.acted if result.result is ActionOutcome.DONE}
+        group = await self._gone(group, [record for record in going if record.address in done])
         return await self._withdrawn(group, going, guard)
 
     async def _restore(
@@ -390,10 +390,10 @@ class RolloutController:
     ) -> TemplateGroup:
         """Restore children to their previous content after a failed rewrite."""
         fine = child_status.well(await self._apply(group, children, self._guard(group, ()), reports))
-        return await self._gone(group, [each for each in children if each.address in fine])
+        return await self._gone(group, [child for child in children if child.address in fine])
 
     async def _gone(self, group: TemplateGroup, children: Sequence[ChildRecord]) -> TemplateGroup:
-        batch, now, at = Batch(), self.now(), group_rollouts.places(group, {each.slot for each in children})
+        batch, now, at = Batch(), self.now(), group_rollouts.places(group, {record.slot for record in children})
         for child in children:
             left = group_rollouts.gone(group, child, at, now)
             if left is None:
@@ -415,9 +415,9 @@ class RolloutController:
         """Record when predicates are due again, because live state may break them at any time."""
         now = self.now()
         due = [
-            replace(each, due_at=now + ASK_AGAIN_SECONDS, version=each.version + 1)
-            for each in (group.lead,)
-            if any(owner.template.checks.requirements for owner in group.owners) and (each.due_at or 0.0) <= now
+            replace(record, due_at=now + ASK_AGAIN_SECONDS, version=record.version + 1)
+            for record in (group.lead,)
+            if any(owner.template.checks.requirements for owner in group.owners) and (record.due_at or 0.0) <= now
         ]
         try:
             return await self.repository.commit(group, Batch(owners=due)) if due else group

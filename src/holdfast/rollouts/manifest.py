@@ -387,9 +387,9 @@ def _part(at: Place, written: Mapping[str, Json], provider: str, around: Surroun
 
 def mistakes(templates: Sequence[Template], declarations: Sequence[Declaration]) -> list[InputError]:
     """Return the mistakes between templates, and between them and other declarations."""
-    by_name = {each.name: each for each in templates}
-    errors = [error for each in templates for error in _of_uses(each, by_name)]
-    declared = {each.address: each for each in declarations}
+    by_name = {item.name: item for item in templates}
+    errors = [error for item in templates for error in _of_uses(item, by_name)]
+    declared = {declaration.address: declaration for declaration in declarations}
     for template in templates:
         for index in range(template.replicas or 0):
             name = rendering.slot_name(template, index)
@@ -427,10 +427,10 @@ def _of_uses(template: Template, by_name: Mapping[str, Template]) -> Iterable[In
 
 def _wrongly_selected(templates: Sequence[Template], declarations: Sequence[Declaration]) -> Iterable[InputError]:
     """Yield the resources that two templates select, and parts that a template selects."""
-    selecting = [each for each in templates if each.selector is not None]
-    parts = {each.address for each in templates if each.address is not None}
+    selecting = [template for template in templates if template.selector is not None]
+    parts = {template.address for template in templates if template.address is not None}
     for declaration in declarations if selecting else ():
-        found = [each.name for each in selecting if each.selects(declaration)]
+        found = [template.name for template in selecting if template.selects(declaration)]
         if len(found) > 1:
             message = f"{declaration.address} is selected by {' and '.join(found)}; let one lead and use the other"
             yield InputError(message, declaration.location)

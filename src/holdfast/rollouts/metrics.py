@@ -56,8 +56,8 @@ class ChildCounter:
             for uid, birth in child.births.items():
                 revision = "unknown" if birth.revision is None else str(birth.revision)
                 self.readings.add(definitions.MADE_FROM, template, self._name(uid), revision)
-        for each in child.findings:
-            labels = (template, self._name(each.owner), each.kind.value, each.reason)
+        for finding in child.findings:
+            labels = (template, self._name(finding.owner), finding.kind.value, finding.reason)
             self.readings.add(definitions.TEMPLATE_FINDINGS, *labels)
 
     def _name(self, uid: str) -> str:
@@ -87,7 +87,7 @@ def is_restamped(owned: OwnerRecord, birth: OwnerRevision) -> bool:
     digests = None if revision is None else revision.digests.get(birth.stamp.scheme)
     if digests is not None and digests.declared != birth.stamp.digest:
         return True
-    first = min((each.index for each in owned.record.regimes if each.scheme == birth.stamp.scheme), default=None)
+    first = min((regime.index for regime in owned.record.regimes if regime.scheme == birth.stamp.scheme), default=None)
     return first is not None and first > birth.regime
 
 
@@ -145,7 +145,7 @@ def _count_budgets(
         allowed = {
             "maxSurge": rollout_limits.resolve(limits.max_surge, size),
             "maxUnavailable": rollout_limits.resolve(limits.max_unavailable, size),
-            **{each: rollout_limits.budget(limits, each, size) for each in reasons},
+            **{reason: rollout_limits.budget(limits, reason, size) for reason in reasons},
         }
         for budget, value in allowed.items():
             readings.put(definitions.BUDGET_ALLOWED, name, budget, value=value)
@@ -181,7 +181,7 @@ class RolloutSamples:
     async def collect(self, pauses: Sequence[Pause]) -> None:
         """Add the samples of every template, its children and its newest rollout."""
         collection = self.store.records(serialization.TEMPLATES)
-        owners = {each.data["uid"]: self._owned(each) async for each in collection}
+        owners = {record.data["uid"]: self._owned(record) async for record in collection}
         count_owners(self.readings, owners)
         for owned in owners.values():
             if owned.generations:
@@ -212,7 +212,7 @@ class RolloutSamples:
                 children.append(child)
         group = group.with_children(children)
         around = (
-            await self._around(group, is_paused=any(each.scope in scopes for each in pauses)) if is_rolling else None
+            await self._around(group, is_paused=any(pause.scope in scopes for pause in pauses)) if is_rolling else None
         )
         count(self.readings, group, around or RolloutContext(self.now))
 

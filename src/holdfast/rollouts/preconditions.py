@@ -61,7 +61,7 @@ class Guard:
         if paused_by(self.group, await self.store.pauses(), self.clock.now()) is None:
             return
         begun = {operation.address for operation in await self.store.operations()}  # perhaps sent: finished later
-        for checked in (*report.checked, *(each.checked for each in report.acted)):
+        for checked in (*report.checked, *(result.checked for result in report.acted)):
             decision = checked.decision
             is_paused = decision.action is Action.HOLD and decision.reasons[0].code == "paused"
             if (
@@ -93,8 +93,8 @@ def beginning(group: TemplateGroup, children: Sequence[ChildRecord]) -> set[Addr
     file = group.rollout
     if file is None:
         return set()
-    at = group_rollouts.places(group, {each.slot for each in children})
-    return {each.address for each in children if group_rollouts.is_beginning(group, each, at, file.rollout.maker)}
+    at = group_rollouts.places(group, {child.slot for child in children})
+    return {child.address for child in children if group_rollouts.is_beginning(group, child, at, file.rollout.maker)}
 
 
 async def has_moved(store: RecordStore, group: TemplateGroup) -> bool:
@@ -110,12 +110,14 @@ def paused_by(group: TemplateGroup, pauses: Collection[Pause], now: float) -> Pa
     """Return the pause of everything, or of what the children are, that holds now."""
     kind = group.template.child
     scopes = {""} if kind is None else {"", kind.connection, f"{kind.connection}/{kind.kind}"}
-    return next((each for each in pauses if each.scope in scopes and (each.until is None or now < each.until)), None)
+    return next(
+        (pause for pause in pauses if pause.scope in scopes and (pause.until is None or now < pause.until)), None
+    )
 
 
 def refuse_clear(group: TemplateGroup, child: ChildRecord, item: ResolvedResource) -> None:
     """Raise InputError for a value of a template that is a secret by the rules of its kind, and stands in clear."""
-    giving = [each.template for each in reversed(group.owners) if each.template.address is None]
+    giving = [owner.template for owner in reversed(group.owners) if owner.template.address is None]
     _refuse(rendering.content(group, child), item, giving)
 
 
@@ -130,7 +132,7 @@ def _refuse(content: Json, item: ResolvedResource, giving: Sequence[Template]) -
         written = paths.resolve(content, path)
         if written is ABSENT or path in referred or (isinstance(written, str) and "${" in written):
             continue
-        found = (each for each in giving if paths.resolve(dict(each.content), path) is not ABSENT)
+        found = (element for element in giving if paths.resolve(dict(element.content), path) is not ABSENT)
         template = next(found, giving[0])
         message = (
             f"{paths.format_path(path)} is a secret, and template {template.name} has it in clear; "

@@ -24,9 +24,10 @@ _MOST_WAVES: Final = 12
 
 def up_to_date(group: TemplateGroup) -> tuple[int, int]:
     """Return how many children are what the declarations ask for, and how many there are."""
-    living = [each for each in group.children.values() if each.state is not ChildState.EMPTY]
+    living = [child for child in group.children.values() if child.state is not ChildState.EMPTY]
     fine = sum(
-        template_groups.fits(group, each, group.current) is True and each.state is ChildState.READY for each in living
+        template_groups.fits(group, record, group.current) is True and record.state is ChildState.READY
+        for record in living
     )
     return fine, len(living)
 
@@ -47,7 +48,7 @@ def waits(group: TemplateGroup, now: float, unready: Sequence[Address] = (), tur
     file = group.rollout
     if file is None:
         return ()
-    parts = [f"part {each} is not as declared" for each in unready if file.rollout.phase not in OVER]
+    parts = [f"part {address} is not as declared" for address in unready if file.rollout.phase not in OVER]
     parts += [turns] if turns and not group_rollouts.retired(file.rollout) else []
     return *parts, *rollout_steps.blocked_by(file.rollout, group_views.children(group), group_views.limits(group), now)
 
@@ -71,7 +72,7 @@ def rollout_text(file: RolloutRecord) -> str:
 
 def preview_text(found: Preview) -> str:
     """Return the children that would be rolled, in their waves."""
-    shown = [str(each) for each in found.waves[:_MOST_WAVES]]
+    shown = [str(wave) for wave in found.waves[:_MOST_WAVES]]
     more = f", … {len(found.waves) - _MOST_WAVES} more" if len(found.waves) > _MOST_WAVES else ""
     waves = f" in waves of {', '.join(shown)}{more}" if len(found.waves) > 1 else ""
     kept = f", rewriting {found.rewritten} of them" if found.rewritten else ""
@@ -84,11 +85,11 @@ def finding_lines(group: TemplateGroup) -> Iterable[str]:
     waiting: Counter[tuple[str, str, str]] = Counter()
     sample: dict[tuple[str, str, str], TemplateFinding] = {}
     for child in group.children.values():
-        for each in child.findings:
-            key = (each.owner, each.kind.value, each.reason)
+        for finding in child.findings:
+            key = (finding.owner, finding.kind.value, finding.reason)
             counted[key] += 1
-            waiting[key] += group_findings.is_debounced(group, each)
-            sample.setdefault(key, each)
+            waiting[key] += group_findings.is_debounced(group, finding)
+            sample.setdefault(key, finding)
     for (owner, kind, reason), number in sorted(counted.items()):
         fields = sample[owner, kind, reason].fields
         where = f" at {', '.join(fields_text(fields))}" if fields else ""
@@ -100,7 +101,7 @@ def finding_lines(group: TemplateGroup) -> Iterable[str]:
 
 def fields_text(fields: Sequence[tuple[str, ...]]) -> list[str]:
     """Return paths in a template's content."""
-    return [paths.format_path(each) for each in fields]
+    return [paths.format_path(field) for field in fields]
 
 
 def as_json(group: TemplateGroup, now: float, unready: Sequence[Address] = (), turns: str = "") -> dict[str, Json]:
@@ -109,13 +110,13 @@ def as_json(group: TemplateGroup, now: float, unready: Sequence[Address] = (), t
     found = preview(group, now)
     return {
         "name": group.template.name,
-        "owners": {each.template.name: each.record.current for each in group.owners},
+        "owners": {owner.template.name: owner.record.current for owner in group.owners},
         "revision": group.current.number,
         "mode": group.template.rollout.mode.value,
         "replicas": group.template.replicas,
         "children": total,
         "upToDate": fine,
-        "states": dict(Counter(each.state.value for each in group.children.values())),
+        "states": dict(Counter(record.state.value for record in group.children.values())),
         "rollout": None if group.rollout is None else rollout_as_json(group.rollout),
         "preview": None
         if found is None
@@ -127,7 +128,7 @@ def as_json(group: TemplateGroup, now: float, unready: Sequence[Address] = (), t
             **({"rewritten": found.rewritten} if found.rewritten else {}),
         },
         "waits": list(waits(group, now, unready, turns)),
-        "findings": [each for child in group.children.values() for each in findings_as_json(child)],
+        "findings": [item for child in group.children.values() for item in findings_as_json(child)],
     }
 
 
@@ -136,14 +137,14 @@ def findings_as_json(child: ChildRecord) -> list[Json]:
     return [
         {
             "child": str(child.address),
-            "owner": each.owner,
-            "kind": each.kind.value,
-            "reason": each.reason,
-            "firstSeen": each.first_seen,
-            "fields": fields_text(each.fields),
-            **({"seen": each.times, "lastSeen": each.last_seen} if each.last_seen else {}),
+            "owner": finding.owner,
+            "kind": finding.kind.value,
+            "reason": finding.reason,
+            "firstSeen": finding.first_seen,
+            "fields": fields_text(finding.fields),
+            **({"seen": finding.times, "lastSeen": finding.last_seen} if finding.last_seen else {}),
         }
-        for each in child.findings
+        for finding in child.findings
     ]
 
 
@@ -170,14 +171,14 @@ def rollout_as_json(file: RolloutRecord) -> dict[str, Json]:
 def is_news(group: TemplateGroup) -> bool:
     """Return True if a template has something to show."""
     fine, total = up_to_date(group)
-    return fine != total or group.is_rolling or any(each.findings for each in group.children.values())
+    return fine != total or group.is_rolling or any(child.findings for child in group.children.values())
 
 
 def is_acting(group: TemplateGroup) -> bool:
     """Return True if a rollout is due, or waits for an approval. Used for exit codes."""
     if group.template.rollout.mode is RolloutMode.OBSERVE:
         return False
-    return group.is_rolling or any(group_findings.wanting(group, each) for each in group.children.values())
+    return group.is_rolling or any(group_findings.wanting(group, child) for child in group.children.values())
 
 
 def is_stuck(group: TemplateGroup) -> bool:
@@ -218,9 +219,9 @@ async def templates(store: RecordStore) -> list[dict[str, Json]]:
     """Return the records of every template, for programs."""
     out = []
     async for record in store.records(serialization.TEMPLATES):
-        states = Counter([each.data["state"] async for each in store.records(serialization.CHILDREN, owner=record.key)])
+        states = Counter([item.data["state"] async for item in store.records(serialization.CHILDREN, owner=record.key)])
         files = [
-            serialization.rollout_of(each) async for each in store.records(serialization.ROLLOUTS, owner=record.key)
+            serialization.rollout_of(item) async for item in store.records(serialization.ROLLOUTS, owner=record.key)
         ]
         out.append(
             {

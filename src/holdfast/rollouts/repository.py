@@ -44,10 +44,10 @@ class Records:
 
     async def kept(self, name: str, declared: Sequence[Template]) -> TemplateGroup | None:
         """Return a template group just as it is remembered, or None if it was never settled."""
-        by_name = {each.name: each for each in declared}
+        by_name = {item.name: item for item in declared}
         template = by_name[name]
-        found = {each: await self.owner(by_name[each]) for each in (*template.uses, name)}
-        owners = {each: owned for each, owned in found.items() if owned is not None}
+        found = {use: await self.owner(by_name[use]) for use in (*template.uses, name)}
+        owners = {text: owned for text, owned in found.items() if owned is not None}
         return await self.group(template, owners) if len(owners) == len(found) else None
 
     async def recorded(self, template: Template) -> ParentRecord | None:
@@ -62,14 +62,14 @@ class Records:
             record = await self.store.record(serialization.CHILDREN, str(address))
             if record is not None:
                 owners.setdefault(record.owner, []).append(serialization.child_of(record))
-        by_name = {each.name: each for each in declared}
+        by_name = {item.name: item for item in declared}
         out = []
         for name in owners.keys() & by_name.keys():
             template = by_name[name]
-            found = [await self.owner(by_name[each]) for each in (*template.uses, name) if each in by_name]
-            kept = tuple(each for each in found if each is not None)
-            former = await self._former({uid for each in owners[name] for uid in each.births} - {e.uid for e in kept})
-            out.append(TemplateGroup(template, kept, {each.address: each for each in owners[name]}, former=former))
+            found = [await self.owner(by_name[use]) for use in (*template.uses, name) if use in by_name]
+            kept = tuple(item for item in found if item is not None)
+            former = await self._former({uid for owner in owners[name] for uid in owner.births} - {e.uid for e in kept})
+            out.append(TemplateGroup(template, kept, {owner.address: owner for owner in owners[name]}, former=former))
         return out
 
     async def owner(self, template: Template) -> OwnerRecord | None:
@@ -78,7 +78,7 @@ class Records:
         if record is None:
             return None
         owned = serialization.owner_of(template, record)
-        lost = hash_epochs.removed_schemes((each.scheme for each in owned.record.regimes), owned.known)
+        lost = hash_epochs.removed_schemes((regime.scheme for regime in owned.record.regimes), owned.known)
         if lost:
             message = f"template {template.name} was judged by {', '.join(sorted(lost))}, which this release lost"
             raise SchemeError(f"{message}; run a release that knows it")
@@ -88,15 +88,15 @@ class Records:
         """Return a template group with owners that were read before."""
         used = tuple(owners[name] for name in (*template.uses, template.name))
         children = [
-            serialization.child_of(each)
-            async for each in self.store.records(serialization.CHILDREN, owner=template.name)
+            serialization.child_of(record)
+            async for record in self.store.records(serialization.CHILDREN, owner=template.name)
         ]
         newest = await self.rollouts(template.name)
-        uids = {uid for each in children for uid in each.births} | {
-            uid for each in used[-1].generations for uid in each.births
+        uids = {uid for child in children for uid in child.births} | {
+            uid for generation in used[-1].generations for uid in generation.births
         }
-        former = await self._former(uids - {each.uid for each in used})
-        by_address = {each.address: each for each in children}
+        former = await self._former(uids - {record.uid for record in used})
+        by_address = {child.address: child for child in children}
         return TemplateGroup(template, used, by_address, newest[-1] if newest else None, former)
 
     async def _former(self, uids: Iterable[str]) -> dict[str, OwnerRecord]:
@@ -106,8 +106,10 @@ class Records:
 
     async def rollouts(self, name: str) -> list[RolloutRecord]:
         """Return the rollouts of a template, oldest first."""
-        found: list[VersionedRecord] = [each async for each in self.store.records(serialization.ROLLOUTS, owner=name)]
-        return [serialization.rollout_of(each) for each in found]
+        found: list[VersionedRecord] = [
+            record async for record in self.store.records(serialization.ROLLOUTS, owner=name)
+        ]
+        return [serialization.rollout_of(record) for record in found]
 
 
 @dataclass(slots=True)
@@ -136,11 +138,11 @@ class RolloutRepository(Records):
     async def commit(self, group: TemplateGroup, batch: Batch) -> TemplateGroup:
         """Save changes and return the changed template group. Raise VersionConflict if another process was faster."""
         name = group.template.name
-        children = [replace(each, version=each.version + 1) for each in batch.children]
+        children = [replace(child, version=child.version + 1) for child in batch.children]
         transaction = Transaction(events=batch.events)
-        transaction.records.put += [serialization.owner_record(each) for each in batch.owners]
-        transaction.records.put += [serialization.child_record(each, name) for each in children]
-        transaction.records.put += [serialization.rollout_record(each, name) for each in batch.rollouts]
+        transaction.records.put += [serialization.owner_record(owner) for owner in batch.owners]
+        transaction.records.put += [serialization.child_record(child, name) for child in children]
+        transaction.records.put += [serialization.rollout_record(rollout, name) for rollout in batch.rollouts]
         transaction.records.put += batch.besides
         transaction.records.deleted += [(serialization.CHILDREN, str(address)) for address in batch.gone]
         await self.store.commit(transaction)
@@ -178,7 +180,7 @@ class RolloutRepository(Records):
     async def settle(self, declared: Sequence[Template], around: Mapping[Address, Declaration]) -> list[TemplateGroup]:
         """Bring what is remembered up to what is declared: revisions and regimes, births, findings, rollouts."""
         owners = {template.name: await self._settled(template) for template in declared}
-        settled = [await self._settle_group(each, owners, around) for each in declared if not each.is_part]
+        settled = [await self._settle_group(item, owners, around) for item in declared if not item.is_part]
         return await self._forgotten(settled)
 
     async def _settled(self, template: Template) -> OwnerRecord:
@@ -210,7 +212,7 @@ class RolloutRepository(Records):
                     batch = await part(group, around)
                     group = await self.commit(group, batch) if batch else group
             except VersionConflict:
-                owners = {name: (await self.owner(each.template)) or each for name, each in owners.items()}
+                owners = {name: (await self.owner(owner.template)) or owner for name, owner in owners.items()}
                 continue
             return group
         raise VersionConflict(serialization.TEMPLATES, template.name)
@@ -230,27 +232,27 @@ class RolloutRepository(Records):
         batch.owners += await self._as_found(group, seen)
         group = _with(group, batch)
         batch.children += group_rollouts.found(group, seen.absent, seen.there, self.clock.now())
-        bound = (group_rollouts.adopted(group, each) for each in group.children.values())
-        batch.children += [each for each in bound if each is not group.children[each.address]]
+        bound = (group_rollouts.adopted(group, child) for child in group.children.values())
+        batch.children += [record for record in bound if record is not group.children[record.address]]
         batch.gone += await self._let_go(group, around, chosen)
         batch.events += [
-            self.event("child.found", str(each.address), template=group.template.name) for each in batch.children
+            self.event("child.found", str(child.address), template=group.template.name) for child in batch.children
         ]
         return batch
 
     async def _as_found(self, group: TemplateGroup, seen: child_status.SelectionScan) -> list[OwnerRecord]:
         """Return the parts with their live origin, where stamps name it and no record exists."""
-        parts = {each.template.address: each for each in group.owners if each.template.address is not None}
+        parts = {record.template.address: record for record in group.owners if record.template.address is not None}
         if not parts or not any(seen.there.values()):
             return []
         live = await child_status.observed(self.store, list(parts))
         bearing = [stamps for stamps in seen.there.values() if stamps]
-        named = ((parts[address], found) for address, found in live.items())
+        named = ((parts[address], item) for address, item in live.items())
         made = (
-            template_groups.with_live(owner, found, [each[owner.uid] for each in bearing if owner.uid in each])
-            for owner, found in named
+            template_groups.with_live(owner, item, [entry[owner.uid] for entry in bearing if owner.uid in entry])
+            for owner, item in named
         )
-        return [each for each in made if each is not None]
+        return [record for record in made if record is not None]
 
     async def _let_go(
         self, group: TemplateGroup, around: Mapping[Address, Declaration], chosen: Collection[Address]
@@ -268,7 +270,7 @@ class RolloutRepository(Records):
         """Record the findings of each owner on each child."""
         broken = await child_status.broken(self.store, group)
         changed = list(group_findings.changed(group, self.clock.now(), broken))
-        events = [self._finding_event(each) for each in changed]
+        events = [self._finding_event(record) for record in changed]
         return Batch(children=changed, events=events)
 
     async def judged(self, group: TemplateGroup) -> TemplateGroup:
@@ -277,7 +279,7 @@ class RolloutRepository(Records):
         return await self.commit(group, batch) if batch else group
 
     def _finding_event(self, child: ChildRecord) -> AuditEvent:
-        found = [f"{each.owner}: {each.kind.value} ({each.reason})" for each in child.findings]
+        found = [f"{finding.owner}: {finding.kind.value} ({finding.reason})" for finding in child.findings]
         return self.event("child.findings", str(child.address), findings=found)
 
     async def _rollout(self, group: TemplateGroup, _around: Mapping[Address, Declaration]) -> Batch:
@@ -295,10 +297,10 @@ class RolloutRepository(Records):
         """Fill the slots that replicas asks for, and mark what is too much."""
         if group.template.replicas is None:
             return Batch()
-        now, unborn = self.clock.now(), [each.address for each in group_rollouts.unborn(group)]
+        now, unborn = self.clock.now(), [record.address for record in group_rollouts.unborn(group)]
         states = await self.store.states(unborn) if unborn else {}
         never = {address for address in unborn if address not in states or states[address].applied.document is None}
-        busy = {each.address for each in await self.store.operations()} if never else set()
+        busy = {operation.address for operation in await self.store.operations()} if never else set()
         batch = Batch(children=list(group_rollouts.reborn(group, never - busy)))
         for child in group_rollouts.missing(group, now):
             batch.children.append(child)
@@ -312,7 +314,7 @@ class RolloutRepository(Records):
         out = list(settled)
         owners = {owner.template.name: owner for group in settled for owner in group.owners}
         for owner in owners.values():
-            users = [each for each in out if each.owner(owner.uid) is not None]
+            users = [item for item in out if item.owner(owner.uid) is not None]
             if owner.template.is_part and len(owner.record.revisions) > owner.template.rollout.kept:
                 users.append(await self._everywhere(users[0], owner.uid))
             less = template_groups.forgetting(owner, users, owner.template.rollout.kept)
@@ -322,30 +324,30 @@ class RolloutRepository(Records):
                 await self.commit(users[0], Batch(owners=[less]))
             except VersionConflict:
                 continue
-            out = [_with(each, Batch(owners=[less])) for each in out]
+            out = [_with(item, Batch(owners=[less])) for item in out]
         return out
 
     async def _everywhere(self, user: TemplateGroup, uid: str) -> TemplateGroup:
         """Return all children of a part, also those of templates that are not declared here."""
         kept = self.store.records(serialization.CHILDREN)
-        children = [serialization.child_of(each) async for each in kept if uid in each.data["births"]]
-        return replace(user, children={each.address: each for each in children})
+        children = [serialization.child_of(record) async for record in kept if uid in record.data["births"]]
+        return replace(user, children={child.address: child for child in children})
 
     async def forget(
         self, known: Iterable[TemplateGroup], deleted: Collection[Address], declared: Sequence[Template] = ()
     ) -> None:
         """Forget children that were deleted with what they were declared by, and templates that have no more."""
         transaction = Transaction()
-        parts = {each.name: each.owner_id for each in declared if each.address in deleted}
+        parts = {template.name: template.owner_id for template in declared if template.address in deleted}
         for group in known:
-            name, gone = group.template.name, [each for each in group.children if each in deleted]
+            name, gone = group.template.name, [child for child in group.children if child in deleted]
             transaction.records.deleted += [(serialization.CHILDREN, str(address)) for address in gone]
             if gone and len(gone) == len(group.children):
                 transaction.records.deleted.append((serialization.TEMPLATES, name))
-                parts |= {each.template.name: each.uid for each in group.owners[:-1]}
+                parts |= {owner.template.name: owner.uid for owner in group.owners[:-1]}
                 old = await self.rollouts(name)
                 transaction.records.deleted += [
-                    (serialization.ROLLOUTS, serialization.rollout_key(name, each.number)) for each in old
+                    (serialization.ROLLOUTS, serialization.rollout_key(name, record.number)) for record in old
                 ]
                 transaction.events.append(self.event("template.forgotten", name))
         if parts:
@@ -356,14 +358,19 @@ class RolloutRepository(Records):
     async def _unused(self, parts: Mapping[str, str], closed: Collection[tuple[str, str]]) -> list[tuple[str, str]]:
         """Return those of the parts, by name, that no child belongs to any more."""
         kept = self.store.records(serialization.CHILDREN)
-        used = {uid async for each in kept if (each.collection, each.key) not in closed for uid in each.data["births"]}
+        used = {
+            uid
+            async for record in kept
+            if (record.collection, record.key) not in closed
+            for uid in record.data["births"]
+        }
         return [(serialization.TEMPLATES, name) for name, uid in parts.items() if uid not in used]
 
 
 def _with(group: TemplateGroup, batch: Batch) -> TemplateGroup:
-    owners = {each.uid: each for each in batch.owners}
+    owners = {owner.uid: owner for owner in batch.owners}
     return replace(
         group,
-        owners=tuple(owners.get(each.uid, each) for each in group.owners),
+        owners=tuple(owners.get(owner.uid, owner) for owner in group.owners),
         rollout=batch.rollouts[-1] if batch.rollouts else group.rollout,
     )

@@ -30,17 +30,17 @@ def owner_record(owned: OwnerRecord) -> VersionedRecord:
     data: dict[str, Json] = {
         "uid": record.uid,
         "current": record.current,
-        "revisions": [_revision(each) for each in record.revisions],
-        "regimes": [[each.index, each.scheme, each.base] for each in record.regimes],
+        "revisions": [_revision(revision) for revision in record.revisions],
+        "regimes": [[regime.index, regime.scheme, regime.base] for regime in record.regimes],
         "policies": dict(owned.policies),
-        "generations": [[each.number, dict(each.births)] for each in owned.generations],
+        "generations": [[generation.number, dict(generation.births)] for generation in owned.generations],
         "stamp": None if owned.stamp is None else list(owned.stamp),
     }
     return VersionedRecord(TEMPLATES, owned.template.name, data, owned.version, due_at=owned.due_at)
 
 
 def _revision(revision: TemplateRevision) -> Json:
-    digests = {scheme: list(found) for scheme, found in revision.digests.items()}
+    digests = {scheme: list(digest) for scheme, digest in revision.digests.items()}
     return [revision.ordinal, revision.content, revision.schema, digests]
 
 
@@ -50,10 +50,10 @@ def owner_of(template: Template, stored_record: VersionedRecord) -> OwnerRecord:
     record = ParentRecord(
         data["uid"],
         tuple(
-            TemplateRevision(ordinal, content, schema, {scheme: Digests(*found) for scheme, found in digests.items()})
+            TemplateRevision(ordinal, content, schema, {scheme: Digests(*digest) for scheme, digest in digests.items()})
             for ordinal, content, schema, digests in data["revisions"]
         ),
-        tuple(HashEpoch(*each) for each in data["regimes"]),
+        tuple(HashEpoch(*regime) for regime in data["regimes"]),
         data["current"],
         stored_record.version,
     )

@@ -235,7 +235,7 @@ def word(words: Sequence[str]) -> Type[str]:
 
 def choice(choices: type[_Word]) -> Type[_Word]:
     """Return the type of the values of an enumeration."""
-    return word([each.value for each in choices]).then(choices)
+    return word([item.value for item in choices]).then(choices)
 
 
 def field_path(value: Json) -> Path:

@@ -169,7 +169,9 @@ class Lens:
 
     def seen(self, case: Case) -> Case:
         """Return a case as the provider would hand it to the comparison."""
-        looks = tuple(replace(each, observed=self._one(each.observed)) for each in case.observations)
+        looks = tuple(
+            replace(observation, observed=self._one(observation.observed)) for observation in case.observations
+        )
         return replace(case, settled=self._one(case.settled), observations=looks)
 
     def _one(self, document: Json) -> Json:

@@ -178,8 +178,8 @@ class _MemoryReader:
         trouble = self._world.fault(f"list {kind}")
         if isinstance(trouble, ReadFailure):
             raise ReadFailed(trouble)
-        for (found, ident), body in list(self._world.things.items()):
-            if found == kind:
+        for (item, ident), body in list(self._world.things.items()):
+            if item == kind:
                 yield Listed(ident, *_sealed(body))
 
     async def watch(self, kind: str, position: str | None) -> AsyncIterator[WatchEvent]:
@@ -222,8 +222,8 @@ class _MemoryReader:
             raise ReadFailed(trouble)
         return [
             ident
-            for (found, ident), body in self._world.things.items()
-            if found == kind and all(body.get(key) == value for key, value in criteria.items())
+            for (thing, ident), body in self._world.things.items()
+            if thing == kind and all(body.get(key) == value for key, value in criteria.items())
         ]
 
     async def likely_actors(self, target: Target) -> Sequence[LikelyActor]:

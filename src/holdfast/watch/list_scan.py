@@ -98,4 +98,4 @@ def _told_once(page: list[tuple[str, str]]) -> list[tuple[str, str]]:
     """Return a page without the items of which it says two things: those are looked at by themselves."""
     told: dict[str, str] = {}
     doubtful = {ident for ident, digest in page if told.setdefault(ident, digest) != digest}
-    return [each for each in page if each[0] not in doubtful] if doubtful else page
+    return [pair for pair in page if pair[0] not in doubtful] if doubtful else page

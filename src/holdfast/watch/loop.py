@@ -103,10 +103,10 @@ class ResyncLoop:
             self._tasks[connection] = asyncio.create_task(
                 self._check(connection, addresses), name=f"check {connection}"
             )
-        others = [(f"{number}/", each) for number, each in enumerate(self.besides)]  # no connection has a slash
-        idle = [(name, each) for name, each in others if name not in self._tasks and await self._is_due(name, each)]
-        for name, each in idle:
-            self._tasks[name] = asyncio.create_task(each.run(), name=f"periodic {name}")
+        others = [(f"{number}/", task) for number, task in enumerate(self.besides)]  # no connection has a slash
+        idle = [(name, other) for name, other in others if name not in self._tasks and await self._is_due(name, other)]
+        for name, item in idle:
+            self._tasks[name] = asyncio.create_task(item.run(), name=f"periodic {name}")
         return bool(due_on or idle)
 
     async def _is_due(self, name: str, beside: PeriodicTask) -> bool:
@@ -193,10 +193,10 @@ class ResyncLoop:
             self.complain(error)
             await self._unchecked({addresses[0]: str(error)})
             return
-        looked_at = {one.prepared.declaration.address for one in report.checked}
-        looked_at |= {one.checked.prepared.declaration.address for one in report.acted}
+        looked_at = {result.prepared.declaration.address for result in report.checked}
+        looked_at |= {result.checked.prepared.declaration.address for result in report.acted}
         looked_at |= {item.declaration.address for item in report.left_alone}
-        waiting = {one.declaration.address: one.reason for one in report.waiting}
+        waiting = {blocked.declaration.address: blocked.reason for blocked in report.waiting}
         await self._unchecked({address: why for address, why in waiting.items() if address not in looked_at})
         others = set(addresses) - looked_at - waiting.keys() - set(report.not_reached)
         elsewhere = others & set(report.out_of_scope)
@@ -204,7 +204,7 @@ class ResyncLoop:
         undeclared = sorted(others - elsewhere, key=str)
         await unchecked.no_longer_declared(self.store, undeclared, self.clock.now())
         await self._put_off(undeclared, None)
-        under_way = [one.checked.address for one in report.acted if one.result is ActionOutcome.UNSETTLED]
+        under_way = [result.checked.address for result in report.acted if result.result is ActionOutcome.UNSETTLED]
         await self._put_off(under_way, self.clock.now() + LONGEST_WAIT_SECONDS)
         await self._relink(report)
         if self.report is not None:
@@ -217,7 +217,7 @@ class ResyncLoop:
 
     async def _relink(self, report: RunReport) -> None:
         """Check the dependents of a recreated resource now, except those without periodic checks."""
-        made = {str(one.checked.address) for one in report.acted if _has_another_id(one)}
+        made = {str(result.checked.address) for result in report.acted if _has_another_id(result)}
         if not made:
             return
         now = self.clock.now()

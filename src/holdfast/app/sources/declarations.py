@@ -95,7 +95,7 @@ class StoredDeclarations(Mapping[Address, Declaration]):
 
     def named(self, names: Sequence[str]) -> list[Address]:
         """Return the addresses of resources with one of these names."""
-        return [Address.parse(found.row.address) for found in self._index.named(names)]
+        return [Address.parse(pair.row.address) for pair in self._index.named(names)]
 
     def with_secrets(self) -> Iterator[Declaration]:
         """Iterate over the declarations that may refer to secrets."""

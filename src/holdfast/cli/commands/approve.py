@@ -50,7 +50,7 @@ def approve_command(plans: tuple[str, ...], everything: bool, yes: bool, why: st
             meter = Meter(len(project.selected), "checking")
             report = await replace(project, retries=True).run_check(meter, record=False)
             meter.close()
-            held = {one.plan: one for one in report.checked if reports.asks(one)}
+            held = {result.plan: result for result in report.checked if reports.asks(result)}
             unknown = [plan for plan in plans if plan not in held]
             if unknown:
                 raise InputError(

@@ -58,7 +58,7 @@ def delete_command(with_dependents: bool, yes: bool, output_: str, **rest: Any) 
                 reports.show_acted(acted)
             reports.show_waiting(report.waiting)
             console.line(reports.delete_line(report), bold=True)
-        not_done = any(one.result is not ActionOutcome.DONE for one in report.acted)
+        not_done = any(result.result is not ActionOutcome.DONE for result in report.acted)
         return 1 if not_done or report.waiting or report.not_reached else 0
 
     return run(main)

@@ -91,7 +91,7 @@ class Tour:
         for number in ("first", "second", "third"):
             _edit(self._widgets, "black", OTHER_WRITER, color="jet")
             report = await self._apply(f"Another controller paints the black widget, for the {number} time:")
-        codes = {reason.code for one in report.checked for reason in one.decision.reasons}
+        codes = {reason.code for result in report.checked for reason in result.decision.reasons}
         self._expect("contention" in codes, "the contention was not seen in the third round")
         told = await self._command("It is named, and the field is left alone until a person decides:", "contention")
         self._expect(OTHER_WRITER in told, "the other writer was not named")
@@ -105,7 +105,7 @@ class Tour:
         _rewrite("holdfast.yaml", "corrections:\n", f"corrections:\n{demo_fixtures.FREEZE}")
         _edit(self._widgets, "pink", "an-operator", color="magenta")
         report = await self._apply("A freeze is on. The drift of the pink widget is seen, its correction waits:")
-        held = [one for one in report.checked if one.decision.action is Action.HOLD]
+        held = [result for result in report.checked if result.decision.action is Action.HOLD]
         self._expect(len(held) == 1 and not report.acted, "the freeze did not hold the correction")
         _rewrite("holdfast.yaml", demo_fixtures.FREEZE, "")
         await self._apply("The freeze is over:")
@@ -155,7 +155,7 @@ class Tour:
             reports.show_acted(acted)
         if len(report.acted) > _SHOWN:
             console.line(f"    … and {len(report.acted) - _SHOWN} more", fg="bright_black")
-        waiting = [one for one in report.checked if one.decision.action in (Action.REPORT, Action.HOLD)]
+        waiting = [result for result in report.checked if result.decision.action in (Action.REPORT, Action.HOLD)]
         for one in sorted(waiting, key=lambda each: str(each.address))[:2]:
             reports.show_checked(one)
         if len(waiting) > 2:
@@ -168,9 +168,9 @@ class Tour:
         async with open_project(ProjectOptions(files=("infra",))) as project:
             report = await _looked(project)
         reports.show_check(report)
-        for one in report.checked:
-            if one.verdict.status is not Status.IN_SYNC:
-                self._found[str(one.address)] = one.verdict.status.value
+        for result in report.checked:
+            if result.verdict.status is not Status.IN_SYNC:
+                self._found[str(result.address)] = result.verdict.status.value
         return report
 
     async def _command(self, title: str, *arguments: str) -> str:
@@ -193,7 +193,7 @@ class Tour:
 
     def _summary(self, last: RunReport) -> int:
         writes = self._server.writes()
-        clean = all(one.verdict.status is Status.IN_SYNC for one in last.checked) and not self._missed
+        clean = all(result.verdict.status is Status.IN_SYNC for result in last.checked) and not self._missed
         _say("In short", None)
         console.line(f"  {len(last.checked)} resources, {len(self._found)} of them in trouble at some time, all found.")
         made = sum(entry.method == "POST" for entry in writes)
@@ -201,8 +201,8 @@ class Tour:
         console.line(f"  {len(writes)} writes to the API: {again}.")
         console.line("  Contention was named and settled, a freeze was kept, mass drift was halted until you said yes.")
         console.line("  Every decision is kept with its inputs: holdfast history, explain, replay, audit verify.")
-        for each in self._missed:
-            console.line(f"  NOT as it should be: {each}", fg="red", bold=True)
+        for name in self._missed:
+            console.line(f"  NOT as it should be: {name}", fg="red", bold=True)
         console.line(
             f"  In the end: {'everything in sync.' if clean else 'NOT everything in sync.'}",
             bold=True,
@@ -228,7 +228,7 @@ def _edit(collection: Collection, ident: str, actor: str, **fields: Json) -> Non
 
 def _say(title: str, command: str | None) -> None:
     console.line()
-    for each in title.split("\n"):
-        console.line(each, bold=True)
+    for name in title.split("\n"):
+        console.line(name, bold=True)
     if command:
         console.line(f"$ {command}", fg="bright_black")

@@ -116,7 +116,7 @@ def discover_command(
             if wish.folder is not None:
                 _show_written(written, wish.folder)
         failed = any(survey.listing is Listing.FAILED for survey in surveys)
-        return 1 if failed or any(one.is_error for one in written) else 0
+        return 1 if failed or any(item.is_error for item in written) else 0
 
     return run(main)
 
@@ -150,7 +150,7 @@ async def _discovered(project: Project, wish: Wish) -> tuple[list[Survey], list[
             surveys += await discoverer.survey(name, lambda kind: _is_wanted(kind, wish.kinds))
         if not surveys and wish.kinds:
             raise InputError(f"no kind of {', '.join(names)} matches {', '.join(wish.kinds)}")
-        return surveys, [one async for one in _writing(discoverer, surveys, wish)]
+        return surveys, [written async for written in _writing(discoverer, surveys, wish)]
 
 
 def _chosen(project: Project, wish: Wish) -> list[str]:
@@ -278,12 +278,12 @@ def _row(survey: Survey) -> tuple[str, ...]:
 
 def _show_written(written: Sequence[Written], folder: Path) -> None:
     console.line()
-    for one in written:
-        if one.file is None:
-            console.line(f"Not written: {one.drafted.kind} {one.drafted.id}: {one.trouble}", fg="yellow")
-        for path, why in one.drafted.left_out:
-            console.line(f"Left out of {one.file or one.drafted.id}: {path}, {why}")
-    count = sum(one.file is not None for one in written)
+    for element in written:
+        if element.file is None:
+            console.line(f"Not written: {element.drafted.kind} {element.drafted.id}: {element.trouble}", fg="yellow")
+        for path, why in element.drafted.left_out:
+            console.line(f"Left out of {element.file or element.drafted.id}: {path}, {why}")
+    count = sum(item.file is not None for item in written)
     if count:
         console.line(f"Wrote {count} manifests; look at them with: holdfast plan -f {folder}", bold=True)
     else:
@@ -301,7 +301,7 @@ def _as_json(surveys: Sequence[Survey], written: Sequence[Written], total: Cover
         },
     }
     if written:
-        out["written"] = [_written_as_json(one) for one in written]
+        out["written"] = [_written_as_json(item) for item in written]
     return out
 
 

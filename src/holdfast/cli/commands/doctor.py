@@ -115,7 +115,7 @@ async def _connection(project: Project, name: str, say: Say) -> None:
     try:
         async with project.connections() as connections:
             declared = _asked_for(project, name)
-            states = await project.store.states([each.address for each in declared])
+            states = await project.store.states([declaration.address for declaration in declared])
             answer = await connection_check.ask(connections, name, declared, states)
     except HoldfastError as error:
         say(f"connection {name}", str(error))

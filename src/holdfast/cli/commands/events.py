@@ -78,9 +78,9 @@ class Wanted:
 
     async def of(self, store: AuditLog) -> AsyncIterator[ChainedEvent]:
         """Go through them."""
-        async for each in store.events(type_prefix=self.type or None, since=self.since):
-            if self.scope.covers_text(each.event.subject) and self.correlation in (None, correlation_of(each.event)):
-                yield each
+        async for event in store.events(type_prefix=self.type or None, since=self.since):
+            if self.scope.covers_text(event.event.subject) and self.correlation in (None, correlation_of(event.event)):
+                yield event
 
 
 def correlation_of(event: AuditEvent) -> str | None:

@@ -115,11 +115,11 @@ def _as_json(story: Story, settings: dict[str, Json], likely_actors: tuple[Likel
     decision = story.decision
     return {
         **state_as_json(story.state),
-        "findings": [_told_as_json(each, story) for each in story.findings],
+        "findings": [_told_as_json(finding, story) for finding in story.findings],
         "known": list(story.known),
         "unresolved": list(story.unresolved),
         "rule": {"path": story.rule.path, "says": story.rule.says, "rule": story.rule.rule} if story.rule else None,
-        "attributedTo": [findings.likely_actor_as_json(each) for each in likely_actors],
+        "attributedTo": [findings.likely_actor_as_json(actor) for actor in likely_actors],
         "lastDecision": {"id": decision.id, "at": decision.at, "summary": decision.summary} if decision else None,
         "next": {"action": story.outcome["action"], "held": story.outcome["held"], "reasons": story.outcome["reasons"]}
         if story.outcome
@@ -219,7 +219,7 @@ def _show_next(story: Story, now: float) -> None:
         return
     action = story.outcome["action"]
     held = story.outcome["held"]
-    done = next((each for each in story.corrections if each.at >= story.decision.at), None)
+    done = next((correction for correction in story.corrections if correction.at >= story.decision.at), None)
     if done is not None:
         console.line(f"  done: {done.action}, {done.outcome.value}, {ago(done.at, now)} (correction {done.id[:12]})")
         return

@@ -193,7 +193,7 @@ def assess_command(
                 await assessor.run_due(only=frozenset(chosen))
             found = [await repository.find(project.store, ident) for ident in chosen]
             now = project.clock.now()
-        told = [one.record for one in found if one is not None]
+        told = [kept.record for kept in found if kept is not None]
         if not console.structured(output_, lambda: [attempt_history.record_as_json(record) for record in told]):
             for record in told:
                 remediations.show_record(record, now)
@@ -261,7 +261,7 @@ def list_command(target: str | None, offline: bool, output_: str, **rest: Any) -
 
     async def listed(_stop: asyncio.Event) -> int:
         async with open_project(given, reads="named", needs_store=True) as project:
-            found = [one.record async for one in repository.every(project.store)]
+            found = [kept.record async for kept in repository.every(project.store)]
             now = project.clock.now()
         found.sort(key=lambda record: (record.started_at, record.correlation_id))
         if not console.structured(output_, lambda: [attempt_history.record_as_json(record) for record in found]):

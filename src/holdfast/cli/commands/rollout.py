@@ -42,16 +42,16 @@ def rollout_command() -> None:
 
 def _chosen(project: Project, names: Sequence[str]) -> list[TemplateGroup]:
     """Return the template groups of these names, or all; a part stands for the templates that use it."""
-    known = {each.template.name for each in project.groups} | {each.name for each in project.templates}
+    known = {group.template.name for group in project.groups} | {template.name for template in project.templates}
     for name in names:
         if name not in known:
             guess = did_you_mean.hint(name, known) or f"; declared are {', '.join(sorted(known)) or 'none'}"
             raise InputError(f"there is no template {name!r}{guess}")
     wanted = set(names)
     return [
-        each
-        for each in project.groups
-        if not wanted or each.template.name in wanted or wanted & set(each.template.uses)
+        group
+        for group in project.groups
+        if not wanted or group.template.name in wanted or wanted & set(group.template.uses)
     ]
 
 
@@ -72,16 +72,16 @@ def status_command(names: tuple[str, ...], output_: str, **rest: Any) -> int:
 
     async def body(project: Project) -> int:
         found, now = _chosen(project, names), project.clock.now()
-        parts = {each.template.name: await child_status.unready_parts(project.store, each) for each in found}
+        parts = {group.template.name: await child_status.unready_parts(project.store, group) for group in found}
         turns = await template_groups.concurrency_note(project)
-        shown = [rollout_text.as_json(each, now, parts[each.template.name], turns) for each in found]
+        shown = [rollout_text.as_json(group, now, parts[group.template.name], turns) for group in found]
         if not console.structured(output_, lambda: shown):
-            for each in found:
-                rollouts.show(each, now, parts[each.template.name], turns, everything=True)
-                _show_children(each)
+            for item in found:
+                rollouts.show(item, now, parts[item.template.name], turns, everything=True)
+                _show_children(item)
             if not found:
                 console.line("no templates are declared")
-        return 1 if any(rollout_text.is_stuck(each) for each in found) else 0
+        return 1 if any(rollout_text.is_stuck(group) for group in found) else 0
 
     return in_project(rest, body)
 
@@ -103,7 +103,7 @@ Turn = Callable[[TemplateGroup, float], tuple[RolloutRecord | None, str]]
 async def _turned(project: Project, name: str, turn: Turn, event: str) -> int:
     """Change the rollout of a template, if it has not changed since it was read; else read it again."""
     repository = RolloutRepository(project.store, project.clock)
-    if not [each for each in _chosen(project, [name]) if each.template.name == name]:
+    if not [item for item in _chosen(project, [name]) if item.template.name == name]:
         raise InputError(f"template {name!r} has no children of its own; name the template that uses it")
     for _ in range(20):
         group = await repository.kept(name, project.templates)
@@ -207,11 +207,14 @@ def history_command(name: str, output_: str, **rest: Any) -> int:
         files = await RolloutRepository(project.store, project.clock).rollouts(group.template.name)
         value = {
             "template": group.template.name,
-            "rollouts": [rollout_text.rollout_as_json(each) for each in files],
-            "generations": [{"number": each.number, "revisions": dict(each.births)} for each in group.lead.generations],
+            "rollouts": [rollout_text.rollout_as_json(file) for file in files],
+            "generations": [
+                {"number": generation.number, "revisions": dict(generation.births)}
+                for generation in group.lead.generations
+            ],
             "revisions": {
                 owner.template.name: [
-                    {"revision": each.ordinal, "content": each.content} for each in owner.record.revisions
+                    {"revision": revision.ordinal, "content": revision.content} for revision in owner.record.revisions
                 ]
                 for owner in group.owners
             },
@@ -225,15 +228,15 @@ def history_command(name: str, output_: str, **rest: Any) -> int:
         if console.structured(output_, lambda: value):
             return 0
         now = project.clock.now()
-        rows = [_row(each, now) for each in files]
+        rows = [_row(file, now) for file in files]
         if rows:
             console.table(("rollout", "generation", "phase", "started", "failed", "who", "why"), rows)
         else:
             console.line("nothing was rolled out yet")
-        for each in group.lead.generations:
-            made_of = ", ".join(f"{owner} revision {ordinal}" for owner, ordinal in each.births.items())
-            current = "  (declared)" if each.number == group.current.number else ""
-            console.line(f"generation {each.number}: {made_of}{current}")
+        for item in group.lead.generations:
+            made_of = ", ".join(f"{owner} revision {ordinal}" for owner, ordinal in item.births.items())
+            current = "  (declared)" if item.number == group.current.number else ""
+            console.line(f"generation {item.number}: {made_of}{current}")
         return 0
 
     return in_project(rest, body)

@@ -68,32 +68,32 @@ async def _evaluate(project: Project) -> tuple[list[UpgradeEffect], int]:
     async with project.connections() as connections:
         ready, _ = await project.resolver(connections).prepare(project.selected)
     found = await upgrade_check.resources(project.store, ready)
-    around = {each.address: each for each in project.manual}
+    around = {declaration.address: declaration for declaration in project.manual}
     children = await upgrade_check.children(RolloutRepository(project.store, project.clock), project.templates, around)
     chosen, is_part = (
         {str(address) for address in project.selected},
         bool(project.options.targets or project.options.selector),
     )
-    found += [each for each in children if not is_part or each.subject in chosen]
+    found += [child for child in children if not is_part or child.subject in chosen]
     known = [state.address async for state in project.store.all_states()]
     return found, sum(address not in project.resources.declarations for address in known)
 
 
 def _show(found: Sequence[UpgradeEffect], unasked: int, format_: str) -> None:
-    changed = [each for each in found if each.is_changed]
-    newly_visible = [each for each in found if each.newly_visible]
+    changed = [effect for effect in found if effect.is_changed]
+    newly_visible = [effect for effect in found if effect.newly_visible]
     if console.structured(format_, lambda: _as_json(found, changed, newly_visible, unasked)):
         return
-    for each in changed[:_MOST]:
-        console.line(f"  {each.subject}: {each.before} -> {each.after}: {each.why}", fg="red")
+    for item in changed[:_MOST]:
+        console.line(f"  {item.subject}: {item.before} -> {item.after}: {item.why}", fg="red")
     if len(changed) > _MOST:
         console.line(f"  and {len(changed) - _MOST:,} more", fg="red")
-    counted = Counter(path for each in newly_visible for path in each.newly_visible)
+    counted = Counter(path for effect in newly_visible for path in effect.newly_visible)
     for path, number in counted.most_common(_MOST):
         console.line(
             f"  newly visible: {path} of {number:,} will be seen for the first time, and does not count", fg="cyan"
         )
-    for path, number in Counter(path for each in found for path in each.defaults).most_common(_MOST):
+    for path, number in Counter(path for effect in found for path in effect.defaults).most_common(_MOST):
         console.line(f"  defaults-changed: {path} of {number:,} has another default then, and is left alone", fg="cyan")
     if unasked:
         console.line(f"  {unasked:,} resources in the store are not declared here; name their manifests too")
@@ -111,8 +111,9 @@ def _as_json(
         "rehearsed": len(found),
         "undeclared": unasked,
         "changed": [
-            {"subject": each.subject, "before": each.before, "after": each.after, "why": each.why} for each in changed
+            {"subject": effect.subject, "before": effect.before, "after": effect.after, "why": effect.why}
+            for effect in changed
         ],
-        "newly-visible": [{"subject": each.subject, "paths": list(each.newly_visible)} for each in newly_visible],
+        "newly-visible": [{"subject": effect.subject, "paths": list(effect.newly_visible)} for effect in newly_visible],
         "defaults_changed": [{"subject": e.subject, "paths": list(e.defaults)} for e in found if e.defaults],
     }

@@ -39,9 +39,9 @@ def write_stats_command(since: str | None, limit: int, output_: str, **rest: Any
     async def body(project: Project, scope: Scope) -> int:
         begin = project.clock.now() - seconds if seconds is not None else None
         writes = [
-            Written(str(each.event.subject), str(each.event.data.get("type") or "-"), each.event.data)
-            async for each in project.store.events(type_prefix="write.done", since=begin)
-            if scope.covers_text(each.event.subject)
+            Written(str(event.event.subject), str(event.event.data.get("type") or "-"), event.event.data)
+            async for event in project.store.events(type_prefix="write.done", since=begin)
+            if scope.covers_text(event.event.subject)
         ]
         found = write_stats.summed(writes)
         if not console.structured(output_, lambda: _as_json(found)):

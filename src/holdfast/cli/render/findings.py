@@ -131,9 +131,9 @@ def _show_one(finding: Finding, symbol: tuple[str, str], text: str, indent: str)
 
 def show_likely_actors(likely_actors: Sequence[LikelyActor], indent: str = "  ") -> None:
     """Print the likely actors: those with more than low confidence, else the first of all."""
-    likely = [each for each in likely_actors if each.confidence is not Confidence.LOW]
-    for each in likely or likely_actors[:1]:
-        console.line(f"{indent}by {each.who}  {each.confidence.value} confidence: {each.why}", fg="bright_black")
+    likely = [actor for actor in likely_actors if actor.confidence is not Confidence.LOW]
+    for item in likely or likely_actors[:1]:
+        console.line(f"{indent}by {item.who}  {item.confidence.value} confidence: {item.why}", fg="bright_black")
 
 
 def likely_actor_as_json(likely_actor: LikelyActor) -> dict[str, Json]:

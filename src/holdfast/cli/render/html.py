@@ -116,8 +116,8 @@ def render(report: RunReport, around: Around) -> str:
             "<body>",
             *_head(report, around),
             "<main>",
-            *(_resource(one, around) for one in report_view.by_weight(report)),
-            *(_waiting(one, around) for one in report.waiting),
+            *(_resource(result, around) for result in report_view.by_weight(report)),
+            *(_waiting(blocked, around) for blocked in report.waiting),
             *(_bare(address, "the run was stopped before") for address in report.not_reached),
             "</main>",
             *_suppressions(report),
@@ -231,7 +231,7 @@ def _value(value: Json, side: str) -> str:
 
 
 def _suppressions(report: RunReport) -> Iterator[str]:
-    rows = [_suppressed(one, suppressed) for one, suppressed in report_view.suppressions(report)]
+    rows = [_suppressed(suppression, suppressed) for suppression, suppressed in report_view.suppressions(report)]
     if rows:
         yield f"<section><h2>Suppressed: {len(rows)}</h2>"
         yield '<p class="faint">Seen and counted, but not part of any status.</p>'

@@ -29,8 +29,8 @@ _FAILED: Final = (Status.DRIFTED, Status.CONFLICTED, Status.MISSING, Status.PEND
 
 def render(report: RunReport, around: Around) -> str:
     """Return the report as the XML that CI systems read."""
-    cases = [_checked(one, around) for one in report_view.by_address(report)]
-    cases += [_waiting(one, around) for one in report.waiting]
+    cases = [_checked(result, around) for result in report_view.by_address(report)]
+    cases += [_waiting(blocked, around) for blocked in report.waiting]
     cases += [_not_reached(address) for address in report.not_reached]
     counted = {
         "tests": str(len(cases)),

@@ -53,7 +53,9 @@ def render(report: RunReport, around: Around) -> str:
     items = list(_items(report, around))
     for item in items:
         page.add(item)
-    suppressions = page.rows(_suppressed_row(one, suppressed) for one, suppressed in report_view.suppressions(report))
+    suppressions = page.rows(
+        _suppressed_row(suppression, suppressed) for suppression, suppressed in report_view.suppressions(report)
+    )
     return (
         "\n".join([*head, *page.lines(len(items)), *_suppressed_section(report, suppressions), *_foot(around)]) + "\n"
     )
@@ -135,9 +137,9 @@ def _foot(around: Around) -> Iterator[str]:
 
 
 def _items(report: RunReport, around: Around) -> Iterator[_Item]:
-    for one in report_view.by_weight(report):
-        if one.verdict.status is not Status.IN_SYNC or one.decision.action is not Action.NONE:
-            yield _item(one, around)
+    for result in report_view.by_weight(report):
+        if result.verdict.status is not Status.IN_SYNC or result.decision.action is not Action.NONE:
+            yield _item(result, around)
     for waiting in report.waiting:
         yield _Item(_waiting_row(waiting, around), "")
     for address in report.not_reached:

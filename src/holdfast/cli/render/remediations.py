@@ -84,17 +84,17 @@ def show_details(record: RemediationRecord) -> None:
         return
     if state.baseline is not None:
         console.line(f"  state after:  {state.baseline.hash}")
-    for name, found in (
+    for name, measurement in (
         ("health", state.measured.health),
         ("alerts", state.measured.alerts),
         ("metrics", state.measured.metrics),
     ):
-        if found is not None:
-            shown = "no score" if found.score is None else f"{found.score:.2f}"
-            console.line(f"  {name + ':':<9} {shown}  {found.details}")
-    for one in state.conditions:
-        said = f": {one.message}" if one.message else ""
-        console.line(f"  {one.type.value} {one.status.value} ({one.reason}){said}", fg="bright_black")
+        if measurement is not None:
+            shown = "no score" if measurement.score is None else f"{measurement.score:.2f}"
+            console.line(f"  {name + ':':<9} {shown}  {measurement.details}")
+    for condition in state.conditions:
+        said = f": {condition.message}" if condition.message else ""
+        console.line(f"  {condition.type.value} {condition.status.value} ({condition.reason}){said}", fg="bright_black")
 
 
 def show_all(found: Sequence[RemediationRecord], now: float) -> None:
@@ -129,10 +129,12 @@ def show(account: AttemptHistory, now: float) -> None:
         console.line("It is back in a state that was remediated before.", fg="yellow")
     for action in account.declining:
         console.line(f"{action or 'It'} helped less each time.", fg="yellow")
-    for one in account.recurring:
-        what = f"{one.action or 'the same'} for {one.signal or 'no alert'}"
-        stop = "; it never did any good: try something else" if one.must_stop else ""
-        console.line(f"Recurring: {what}, {one.times} times{stop}.", fg="red" if one.must_stop else "yellow")
+    for recurrence in account.recurring:
+        what = f"{recurrence.action or 'the same'} for {recurrence.signal or 'no alert'}"
+        stop = "; it never did any good: try something else" if recurrence.must_stop else ""
+        console.line(
+            f"Recurring: {what}, {recurrence.times} times{stop}.", fg="red" if recurrence.must_stop else "yellow"
+        )
     if account.refusal:
         console.line(f"Another one would be refused: {account.refusal}.", fg="red")
 

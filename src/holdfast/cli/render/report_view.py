@@ -91,7 +91,7 @@ def by_address(report: RunReport) -> list[CheckResult]:
 
 def counts(report: RunReport) -> dict[Status, int]:
     """Return the number of resources by status, the worst first, without zeros."""
-    found = Counter(one.verdict.status for one in report.checked)
+    found = Counter(result.verdict.status for result in report.checked)
     return {status: found[status] for status in ORDER if found[status]}
 
 
@@ -134,8 +134,8 @@ class Coverage:
 
 def coverage(report: RunReport) -> Coverage:
     """Count the resources that could be judged."""
-    unknown = sum(one.verdict.status is Status.UNKNOWN for one in report.checked)
-    lost = sum(one.is_error for one in report.waiting)
+    unknown = sum(result.verdict.status is Status.UNKNOWN for result in report.checked)
+    lost = sum(blocked.is_error for blocked in report.waiting)
     return Coverage(
         len(report.checked) + len(report.waiting) + len(report.not_reached),
         len(report.checked) - unknown,
@@ -147,9 +147,9 @@ def coverage(report: RunReport) -> Coverage:
 
 def suppressions(report: RunReport) -> Iterator[tuple[CheckResult, Suppressed]]:
     """Yield the suppressed findings by address."""
-    for one in by_address(report):
-        for suppressed in one.verdict.suppressed:
-            yield one, suppressed
+    for result in by_address(report):
+        for suppressed in result.verdict.suppressed:
+            yield result, suppressed
 
 
 def suppressed_line(report: RunReport) -> str:

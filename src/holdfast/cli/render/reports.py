@@ -138,9 +138,11 @@ def joined_line(report: RunReport) -> str | None:
 
 def show_waiting(waiting: Iterable[Blocked]) -> None:
     """Print the resources that cannot be checked yet, with the reasons."""
-    for one in waiting:
-        symbol = console.styled("  x" if one.is_error else "  …", fg="red" if one.is_error else "cyan", bold=True)
-        console.line(f"{symbol} {one.declaration.address}  waits: {one.reason}")
+    for blocked in waiting:
+        symbol = console.styled(
+            "  x" if blocked.is_error else "  …", fg="red" if blocked.is_error else "cyan", bold=True
+        )
+        console.line(f"{symbol} {blocked.declaration.address}  waits: {blocked.reason}")
 
 
 def plan_line(report: RunReport) -> str:
@@ -160,7 +162,7 @@ def plan_line(report: RunReport) -> str:
     ):
         if count[action]:
             parts.append(f"{count[action]} {word}")
-    later = sum(not one.is_error for one in report.waiting)
+    later = sum(not blocked.is_error for blocked in report.waiting)
     for number, word in (
         (_rolled(report), "children of templates to roll"),
         (later, "to decide once what they refer to is there"),
@@ -178,7 +180,7 @@ def _rolled(report: RunReport) -> int:
     from holdfast.rollouts.render import preview
 
     previews = (preview(group, looked_at(report)) for group in report.groups)
-    return sum(found.rolled for found in previews if found is not None)
+    return sum(item.rolled for item in previews if item is not None)
 
 
 def _acting_rollouts(report: RunReport) -> int:
@@ -224,7 +226,7 @@ def show_check(report: RunReport, *, everything: bool = False) -> None:
 
 def has_verdict_to_show(checked: CheckResult) -> bool:
     """Return True if a check is not in sync, or in sync only apart from suppressed differences."""
-    is_apart = any(each.because is not SuppressionReason.IGNORED for each in checked.verdict.suppressed)
+    is_apart = any(suppressed.because is not SuppressionReason.IGNORED for suppressed in checked.verdict.suppressed)
     return is_apart or checked.verdict.status is not Status.IN_SYNC
 
 
@@ -236,7 +238,9 @@ def show_verdict(checked: CheckResult, *, everything: bool = False) -> None:
         console.line(f"{label}  {checked.prepared.declaration.address}  {checked.verdict.reason}")
         findings.show(checked.verdict.findings, indent="            ")
         findings.show_likely_actors(checked.likely_actors, indent="            ")
-    if everything or any(each.because is not SuppressionReason.IGNORED for each in checked.verdict.suppressed):
+    if everything or any(
+        suppressed.because is not SuppressionReason.IGNORED for suppressed in checked.verdict.suppressed
+    ):
         if checked.verdict.status is Status.IN_SYNC and not everything:
             console.line(f"{'in sync':>10}  {checked.address}  apart from suppressed differences", fg="green")
         _show_suppressed(checked, indent="            ")
@@ -264,7 +268,7 @@ def _show_coverage(report: RunReport) -> None:
     statuses = tally.statuses
     unread = statuses[Status.UNKNOWN]
     total = statuses.total() + len(report.waiting) + len(report.not_reached)
-    missed = unread + sum(one.is_error for one in report.waiting) + len(report.not_reached)
+    missed = unread + sum(blocked.is_error for blocked in report.waiting) + len(report.not_reached)
     if missed:
         share = (total - missed) / total
         console.line(
@@ -312,7 +316,7 @@ def apply_line(report: RunReport) -> str:
     tally = report.tally
     done, outcomes = tally.done, tally.outcomes
     others = sum(outcomes[result] for result in LEFT_TO_OTHERS)
-    stopped = {one.checked.address for one in report.acted if one.result is ActionOutcome.HELD}
+    stopped = {item.checked.address for item in report.acted if item.result is ActionOutcome.HELD}
     unsure = outcomes[ActionOutcome.UNSURE]
     failed = sum(number for result, number in outcomes.items() if result not in _TOLD)
     made = done[Action.CREATE] + done[Action.RECREATE]
@@ -329,7 +333,7 @@ def apply_line(report: RunReport) -> str:
     if failed:
         parts.append(f"{failed} not done")
     decided = tally.decisions
-    held = stopped | {one.address for one in report.checked if one.decision.action is Action.HOLD}
+    held = stopped | {item.address for item in report.checked if item.decision.action is Action.HOLD}
     for number, word in (
         (tally.incomplete, "did not take everywhere"),
         (unsure, "unknown whether created"),
@@ -337,7 +341,7 @@ def apply_line(report: RunReport) -> str:
         (decided[Action.REPORT], "only reported"),
         (decided[Action.BLOCK], "blocked"),
         (_unknown(report), "unknown"),
-        (sum(not one.is_error for one in report.waiting), "waiting for others"),
+        (sum(not blocked.is_error for blocked in report.waiting), "waiting for others"),
         (_stuck_rollouts(report), "rollouts stopped"),
         (len(report.not_reached), "not reached"),
     ):
@@ -349,9 +353,9 @@ def apply_line(report: RunReport) -> str:
 def show_not_taken(report: RunReport) -> None:
     """Print the fields that creates sent without effect, because a misspelt field looks just like that."""
     for address, entries in sorted(report.not_taken.items(), key=lambda item: str(item[0])):
-        for each in entries:
-            text = f"{findings.value_text(each.live)} where {findings.value_text(each.declared)} was declared"
-            console.line(f"  ! {address}: {each.path} is {text}", fg="yellow")
+        for entry in entries:
+            text = f"{findings.value_text(entry.live)} where {findings.value_text(entry.declared)} was declared"
+            console.line(f"  ! {address}: {entry.path} is {text}", fg="yellow")
 
 
 def delete_line(report: RunReport) -> str:
@@ -376,8 +380,10 @@ def is_work(report: RunReport) -> bool:
 def as_json(report: RunReport) -> Json:
     """Return a run for programs."""
     return {
-        "resources": [checked_as_json(one) for one in _by_address(report.checked)],
-        "acted": [{**acted_as_json(one), **not_taken_as_json(report, one.checked.address)} for one in report.acted],
+        "resources": [checked_as_json(result) for result in _by_address(report.checked)],
+        "acted": [
+            {**acted_as_json(result), **not_taken_as_json(report, result.checked.address)} for result in report.acted
+        ],
         **rest_as_json(report),
     }
 
@@ -385,7 +391,9 @@ def as_json(report: RunReport) -> Json:
 def rest_as_json(report: RunReport) -> dict[str, Json]:
     """Return a run for programs, without its results."""
     return {
-        "waiting": [{"address": str(one.declaration.address), "reason": one.reason} for one in report.waiting],
+        "waiting": [
+            {"address": str(blocked.declaration.address), "reason": blocked.reason} for blocked in report.waiting
+        ],
         "notReached": [str(address) for address in report.not_reached],
         "undeclared": [{"address": str(state.address), "source": state.declared.source} for state in report.undeclared],
         "summary": summary(report),
@@ -418,11 +426,11 @@ def not_taken_as_json(report: RunReport, address: Address) -> dict[str, Json]:
     entries = report.not_taken.get(address, ())
     values = [
         {
-            "path": each.path,
-            **findings.value_entry("declared", each.declared),
-            **findings.value_entry("live", each.live),
+            "path": entry.path,
+            **findings.value_entry("declared", entry.declared),
+            **findings.value_entry("live", entry.live),
         }
-        for each in entries
+        for entry in entries
     ]
     return {"notTaken": values} if values else {}
 
@@ -437,7 +445,7 @@ def checked_as_json(checked: CheckResult) -> dict[str, Json]:
     return {
         "address": str(checked.prepared.declaration.address),
         **findings.verdict_as_json(checked.verdict),
-        "attributedTo": [findings.likely_actor_as_json(each) for each in checked.likely_actors],
+        "attributedTo": [findings.likely_actor_as_json(actor) for actor in checked.likely_actors],
         "action": checked.decision.action.value,
         "held": checked.decision.held.value if checked.decision.held else None,
         "plan": checked.plan or None,
@@ -465,7 +473,7 @@ def summary(report: RunReport) -> dict[str, Json]:
 
 def statuses(report: RunReport) -> list[Status]:
     """Return the verdicts of a run. A resource that waits for an apply is pending, one that was not reached unknown."""
-    waiting = [Status.UNKNOWN if one.is_error else Status.PENDING for one in report.waiting]
+    waiting = [Status.UNKNOWN if blocked.is_error else Status.PENDING for blocked in report.waiting]
     if report.groups:
         waiting += [Status.PENDING] * _acting_rollouts(report)
     return [*report.tally.statuses, *waiting, *([Status.UNKNOWN] if report.not_reached else [])]

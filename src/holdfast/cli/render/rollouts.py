@@ -53,17 +53,21 @@ def show_child(owner: str, child: ChildRecord, now: float) -> None:
     console.line(f"  child of template {owner}, slot {child.slot}, {child.state.value}; made from {made_from}")
     if child.note:
         console.line(f"      {child.note}", fg="bright_black")
-    for each in child.findings:
-        where = f" at {', '.join(render.fields_text(each.fields))}" if each.fields else ""
-        text = f"{each.owner}: {each.kind.value}, {each.reason}{where}, first seen {ago(each.first_seen, now)}"
-        text += f", {each.times} times so far" if each.last_seen else ""
+    for finding in child.findings:
+        where = f" at {', '.join(render.fields_text(finding.fields))}" if finding.fields else ""
+        text = (
+            f"{finding.owner}: {finding.kind.value}, {finding.reason}{where}, first seen {ago(finding.first_seen, now)}"
+        )
+        text += f", {finding.times} times so far" if finding.last_seen else ""
         console.line(f"  ~ {text}", fg="yellow")
 
 
 async def show_templates(store: RecordStore) -> None:
     """Print a line a template."""
-    for each in await render.templates(store):
-        children = ", ".join(f"{number} {state}" for state, number in sorted(each["children"].items())) or "no children"
-        rollout = each["rollout"]
+    for template in await render.templates(store):
+        children = (
+            ", ".join(f"{number} {state}" for state, number in sorted(template["children"].items())) or "no children"
+        )
+        rollout = template["rollout"]
         doing = f"; rollout {rollout['number']} {rollout['phase']}" if rollout else ""
-        console.line(f"template {each['name']}: revision {each['revision']}, {children}{doing}")
+        console.line(f"template {template['name']}: revision {template['revision']}, {children}{doing}")

@@ -111,11 +111,11 @@ def _coverage(report: RunReport) -> dict[str, Json]:
 
 
 def _results(report: RunReport, around: Around) -> Iterator[dict[str, Json]]:
-    for one in report_view.by_address(report):
-        yield from _of_resource(one, around)
-        for suppressed in one.verdict.suppressed:
+    for result in report_view.by_address(report):
+        yield from _of_resource(result, around)
+        for suppressed in result.verdict.suppressed:
             if suppressed.finding is not None:
-                yield _suppressed(one, suppressed, suppressed.finding, around)
+                yield _suppressed(result, suppressed, suppressed.finding, around)
     for waiting in report.waiting:
         yield _of_waiting(waiting, around)
 
@@ -263,10 +263,10 @@ def _invocation(report: RunReport, around: Around) -> dict[str, Json]:
 
 
 def _not_checked(report: RunReport, around: Around) -> Iterator[dict[str, Json]]:
-    for one in report_view.by_address(report):
-        if one.verdict.status is Status.UNKNOWN:
-            declaration = one.prepared.declaration
-            yield _notification(_NOT_CHECKED, "error", f"{declaration.address}: {one.verdict.reason}") | {
+    for result in report_view.by_address(report):
+        if result.verdict.status is Status.UNKNOWN:
+            declaration = result.prepared.declaration
+            yield _notification(_NOT_CHECKED, "error", f"{declaration.address}: {result.verdict.reason}") | {
                 "locations": [_location(declaration, around, None)]
             }
     for waiting in report.waiting:
@@ -279,9 +279,9 @@ def _not_checked(report: RunReport, around: Around) -> Iterator[dict[str, Json]]
 
 
 def _suppress(report: RunReport, around: Around) -> Iterator[dict[str, Json]]:
-    for one, suppressed in report_view.suppressions(report):
+    for suppression, suppressed in report_view.suppressions(report):
         if suppressed.finding is None:
-            declaration = one.prepared.declaration
+            declaration = suppression.prepared.declaration
             text = f"{declaration.address}: {suppressed.path} is {suppressed.because.value}: {suppressed.note}"
             path = report_view.path_of(suppressed)
             yield _notification(_SUPPRESSED, "note", text) | {"locations": [_location(declaration, around, path)]}

@@ -55,8 +55,8 @@ def accept(source: bytes, name: str, declaration: Declaration, edits: Sequence[E
         return source
     result = file.encoded(part, work.text)
     expected = [
-        paths.resolve(work.document, each.pointer) if each.start == len(part.before) else each.value
-        for each in resources
+        paths.resolve(work.document, item.pointer) if item.start == len(part.before) else item.value
+        for item in resources
     ]
     _check(file, part, expected, result)
     return result
@@ -173,7 +173,7 @@ class _Work:
 def _check(file: SourceText, part: Part, expected: list[Json], result: bytes) -> None:
     """Read the whole result as manifests are read: one resource has the wanted content, the rest is unchanged."""
     try:
-        found = [each.value for each in documents.read(result, file.name, is_json=file.is_json)]
+        found = [document.value for document in documents.read(result, file.name, is_json=file.is_json)]
     except DocumentError:
         found = []
     if not typed_equal(found, expected) or not SourceText.of(result, file.name).surrounds(part):

@@ -45,12 +45,12 @@ def alias_above(root: TextNode, pointer: Pointer) -> Pointer | None:
 
 
 def _is_merged(node: TextNode, step: str | int) -> bool:
-    return any((each.target or each).position(step) is not None for each in node.merges())
+    return any((merge.target or merge).position(step) is not None for merge in node.merges())
 
 
 def _merged(text: str, node: TextNode, step: str | int, line: int) -> str:
     sources = node.merges()
-    found = [each for each in sources if each.target is not None and each.target.position(step) is not None]
+    found = [source for source in sources if source.target is not None and source.target.position(step) is not None]
     return _said(text, (found or sources)[0], line, "is merged in from") if sources else ""
 
 
@@ -73,12 +73,12 @@ def is_used_by(text: str, root: TextNode, change: DocumentEdit, line: int) -> st
         node = node.entries[place].value
         touched.append(node)
     touched.extend(yaml_nodes.walk(node))
-    for each in touched:
-        users = yaml_nodes.uses(root, each) if each.anchor is not None else []
+    for item in touched:
+        users = yaml_nodes.uses(root, item) if item.anchor is not None else []
         if users:
             numbers = ", ".join(str(_line(text, user, line)) for user in users)
             lines = f"line{'s' * (len(users) > 1)} {numbers}"
-            return f"the anchor &{each.anchor} in line {_line(text, each, line)} is used in {lines} too; {_INSTEAD}"
+            return f"the anchor &{item.anchor} in line {_line(text, item, line)} is used in {lines} too; {_INSTEAD}"
     return ""
 
 

@@ -80,7 +80,7 @@ def changes(declaration: Declaration, edits: Sequence[Edit]) -> list[Change]:
     work = _Work(declaration)
     targets = [work.target(edit) for edit in edits]
     work.check_apart(targets)
-    sets = [Change(each.pointer, each.value) for each in targets if each.value is not ABSENT and not each.inserts]
+    sets = [Change(item.pointer, item.value) for item in targets if item.value is not ABSENT and not item.inserts]
     moving: dict[int, list[_Target]] = {}
     for target in targets:
         if target.value is ABSENT or target.inserts:
@@ -100,10 +100,12 @@ def _moves(group: Sequence[_Target]) -> list[Change]:
     removals = [Change((*above, target.step), ABSENT) for target in going]
     if len(going) == len(holder):  # a list that would be empty in between loses its layout
         end = len(holder)
-        return [Change((*above, end + at), each.value, inserts=True) for at, each in enumerate(coming)] + removals
+        return [Change((*above, end + at), item.value, inserts=True) for at, item in enumerate(coming)] + removals
     length = len(holder) - len(going)
-    places = [min(int(each.step), length + at) for at, each in enumerate(coming)]
-    return removals + [Change((*above, at), each.value, inserts=True) for at, each in zip(places, coming, strict=True)]
+    places = [min(int(item.step), length + at) for at, item in enumerate(coming)]
+    return removals + [
+        Change((*above, at), place.value, inserts=True) for at, place in zip(places, coming, strict=True)
+    ]
 
 
 @dataclass(slots=True)

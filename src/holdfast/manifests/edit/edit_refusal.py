@@ -34,7 +34,7 @@ class Guarded:
 
     def trouble(self, pointer: Pointer) -> str:
         """Return the reason why a place or its value must not change, or an empty string."""
-        if any(_is_above(one, pointer) or _is_above(pointer, one) for one in self._secrets):
+        if any(_is_above(secret, pointer) or _is_above(pointer, secret) for secret in self._secrets):
             return "this is or holds a reference to a secret; change the secret where it is kept, or " + BY_HAND
         for place, text in self._references.items():
             if _is_above(pointer, place):

@@ -123,7 +123,7 @@ class SourceText:
 
     def find(self, resources: Sequence[Resource], declaration: Declaration) -> Part:
         """Return where a declaration stands that was read from this file; raise Refused if it no longer does."""
-        named = [at for at, each in enumerate(resources) if _is_of(each.value, declaration)]
+        named = [at for at, resource in enumerate(resources) if _is_of(resource.value, declaration)]
         if len(named) > 1:  # of several connections, say
             written = documents.read(self.data, self.name, is_json=self.is_json)
             named = [at for at in named if written[at].line == declaration.location.line] or named
@@ -170,7 +170,7 @@ class SourceText:
         usual = counted.most_common(1)[0][0] if counted else "\n"
         first = part.before.count("\n")
         last = first + part.text.count("\n")
-        old, new = (each.split("\n")[: each.count("\n")] for each in (part.text, text))
+        old, new = (name.split("\n")[: name.count("\n")] for name in (part.text, text))
         ends = [usual] * len(new)
         if set(self.line_ends) - {usual}:
             matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)

@@ -113,7 +113,7 @@ class Client:
 def _unconnected(error: BaseException, host: str) -> str:
     """Return the reason for a failed connection. An untrusted certificate needs a person."""
     causes = [error, error.__cause__, error.__context__, getattr(error, "inner_exception", None)]
-    if any(isinstance(each, ssl.SSLError) or "CERTIFICATE_VERIFY_FAILED" in str(each) for each in causes if each):
+    if any(isinstance(cause, ssl.SSLError) or "CERTIFICATE_VERIFY_FAILED" in str(cause) for cause in causes if cause):
         return f"the certificate of {host} is not trusted; name who vouches for it: tls: {{ca_file: ...}}"
     return f"cannot connect to {host}"
 

@@ -64,9 +64,9 @@ def _owner(live: ids.ArmId, depth: int) -> str:
 
 def etag(headers: Mapping[str, str], body: Mapping[str, Json]) -> str | None:
     """Return the etag of an answer: from its header, else from its body."""
-    for found in (headers.get("ETag"), body.get("etag"), body.get("eTag")):
-        if isinstance(found, str) and found:
-            return found
+    for name in (headers.get("ETag"), body.get("etag"), body.get("eTag")):
+        if isinstance(name, str) and name:
+            return name
     return None
 
 

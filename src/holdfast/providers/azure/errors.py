@@ -148,9 +148,9 @@ def _codes(error: Mapping[str, Json], depth: int) -> Iterator[str]:
     if isinstance(code, str | int) and not isinstance(code, bool) and str(code):
         yield str(code)
     details = error.get("details", error.get("Details"))
-    for each in details if depth and isinstance(details, list) else ():
-        if isinstance(each, Mapping):
-            yield from _codes(each, depth - 1)
+    for detail in details if depth and isinstance(details, list) else ():
+        if isinstance(detail, Mapping):
+            yield from _codes(detail, depth - 1)
 
 
 def refusal(status: int, complaint: Complaint) -> WriteError:

@@ -78,14 +78,14 @@ def rules_of(type_: str, version: str, habits: Habits, *, with_facts: bool = Tru
     own = children_profile(type_, habits)
     facts = type_facts.profile(type_, version) if with_facts else None
     shipped = _shipped(type_)
-    before = [each for each in shipped if each.name != GENERAL]
-    after = [each for each in shipped if each.name == GENERAL]
+    before = [profile for profile in shipped if profile.name != GENERAL]
+    after = [profile for profile in shipped if profile.name == GENERAL]
     return (*((own,) if own else ()), *before, *((facts,) if facts else ()), *after)
 
 
 @cache
 def _shipped(type_: str) -> tuple[Profile, ...]:
-    return tuple(each for each in builtin_profiles.shipped() if each.applies_to(NAME, type_))
+    return tuple(profile for profile in builtin_profiles.shipped() if profile.applies_to(NAME, type_))
 
 
 @cache
@@ -94,8 +94,8 @@ def children_profile(type_: str, habits: Habits) -> Profile | None:
     if not habits.children:
         return None
     rules = [
-        {"path": paths.format_path(each.path), "class": "owned_elsewhere", "list": {"keyed": [each.key]},
+        {"path": paths.format_path(child.path), "class": "owned_elsewhere", "list": {"keyed": [child.key]},
          "why": "made and changed as resources of their own"}
-        for each in habits.children
+        for child in habits.children
     ]  # fmt: skip
     return profiles.build({"profile": f"azure/children of {type_}", "version": 1, "rules": rules})

@@ -155,5 +155,5 @@ def remaining_in(headers: Mapping[str, str], budget: str) -> float | None:
     """Return the remaining quota of an answer: the smallest of its counts."""
     word = _WORDS[budget]
     found = (headers.get(f"{_HEADER}{scope}{word}") for scope in ("", "global-"))
-    numbers = [float(each) for each in found if each is not None and each.strip().isdigit()]
+    numbers = [float(name) for name in found if name is not None and name.strip().isdigit()]
     return min(numbers) if numbers else None

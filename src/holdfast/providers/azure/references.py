@@ -120,9 +120,9 @@ def _by_well_known_name(value: Mapping[str, Json]) -> str:
 
 def _by_name(value: Mapping[str, Json]) -> str:
     parts = [value["kind"], value.get("namespace"), value["name"]]
-    if not all(isinstance(each, str) and each for each in (value["kind"], value["name"])):
+    if not all(isinstance(item, str) and item for item in (value["kind"], value["name"])):
         raise InputError("a reference needs the kind and the name of a declaration: {kind: Subnet, name: a}")
-    return "${" + "/".join(str(each) for each in parts if each is not None) + ".id}"
+    return "${" + "/".join(str(part) for part in parts if part is not None) + ".id}"
 
 
 def _by_group_name(value: Mapping[str, Json]) -> str:

@@ -72,16 +72,16 @@ def _is_reachable(path: Path) -> bool:
 
 def with_children(body: Json, live: Mapping[str, Json], children: Iterable[Children]) -> Json:
     """Add the live children that the declaration does not name, without their read-only fields."""
-    for each in children:
-        there = paths.resolve(live, each.path)
+    for child in children:
+        there = paths.resolve(live, child.path)
         if not isinstance(there, list) or not there:
             continue
-        mine = paths.resolve(body, each.path)
+        mine = paths.resolve(body, child.path)
         mine = mine if isinstance(mine, list) else []
-        named = {_key(item, each.key) for item in mine}
-        others = [_sendable(item) for item in there if _key(item, each.key) not in named]
+        named = {_key(item, child.key) for item in mine}
+        others = [_sendable(item) for item in there if _key(item, child.key) not in named]
         if others:
-            body = apply_patch.put(body, each.path, [*mine, *others])
+            body = apply_patch.put(body, child.path, [*mine, *others])
     return body
 
 

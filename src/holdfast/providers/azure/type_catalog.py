@@ -95,7 +95,7 @@ def read_habits(value: Json) -> tuple[Habit, ...]:
     """Return the habits of table entries; raise InputError at the first invalid entry."""
     if not isinstance(value, list):
         raise InputError("a list of habits is needed, such as [{types: Contoso.Test/*, terminal: [Ready]}]")
-    return tuple(_habit(each) for each in value)
+    return tuple(_habit(item) for item in value)
 
 
 def _habit(body: Json) -> Habit:
@@ -118,11 +118,11 @@ def _truth(value: Json) -> bool:
 
 
 def _children(value: Json) -> tuple[Children, ...]:
-    return tuple(Children(paths.parse_path(each["path"]), str(each["key"])) for each in value)
+    return tuple(Children(paths.parse_path(item["path"]), str(item["key"])) for item in value)
 
 
 def _verbs(value: Json) -> frozenset[str]:
-    found = frozenset(str(each).upper() for each in value)
+    found = frozenset(str(item).upper() for item in value)
     if not found or found - set(_VERBS):
         raise ValueError(f"verbs are some of {', '.join(_VERBS)}")
     return found
@@ -130,7 +130,7 @@ def _verbs(value: Json) -> frozenset[str]:
 
 _READ: Final = {
     "scope": Scope,
-    "terminal": lambda value: TERMINAL | {str(each).casefold() for each in value},
+    "terminal": lambda value: TERMINAL | {str(name).casefold() for name in value},
     "conditional": _truth,
     "clears": Clears,
     "children": _children,
@@ -171,4 +171,4 @@ def named(kind: str) -> Named | None:
 @cache
 def kind_of(type_: str) -> str | None:
     """Return the friendly kind of a type in lower case, if it has one."""
-    return next((kind for kind, found in shipped()[0].items() if found.type.casefold() == type_), None)
+    return next((kind for kind, named in shipped()[0].items() if named.type.casefold() == type_), None)

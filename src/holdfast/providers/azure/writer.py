@@ -165,7 +165,7 @@ class AzureWriter:
         words = ""
         for pointer in _MESSAGES:
             words = words or error_excerpt.error_text(answer.body, pointer, self._account.secrets, sent)
-        said = ": ".join(each for each in (complaint.code, words) if each)
+        said = ": ".join(name for name in (complaint.code, words) if name)
         message = f"{label} was answered {answer.status}" + (f" ({said})" if said else "") + complaint.advice
         return WriteFailure(
             errors.refusal(answer.status, complaint), message, status_mapping.retry_after(answer.headers)

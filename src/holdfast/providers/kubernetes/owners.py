@@ -109,7 +109,7 @@ def owner_of(path: Path, owned: Mapping[Path, str]) -> str | None:
     """Return the manager that owns a path, something below it, or an atomic value around it."""
     for other, name in owned.items():
         shared = min(len(path), len(other))
-        if all(_same(one, two) for one, two in zip(path[:shared], other[:shared], strict=True)):
+        if all(_same(item, two) for item, two in zip(path[:shared], other[:shared], strict=True)):
             return name
     return None
 

@@ -114,7 +114,7 @@ def _parsed(answer: Answer) -> Mapping[str, Json] | None:
 def _next(found: Mapping[str, Json], many: str) -> list[tuple[str, str]] | None:
     """Return the parameters of the next page: Neutron, Nova and Cinder link to it, Glance and Keystone name it."""
     links = found.get(f"{many}_links")
-    link = next((each.get("href") for each in links if each.get("rel") == "next"), None) if links else None
+    link = next((item.get("href") for item in links if item.get("rel") == "next"), None) if links else None
     if link is None:
         link = found.get("next") or (found.get("links") or {}).get("next")
     return parse_qsl(urlsplit(link).query) if isinstance(link, str) else None

@@ -38,7 +38,7 @@ def refuse_unknown(thing: KindDefinition, desired: Mapping[str, Json]) -> None:
 
 
 def _fill(thing: KindDefinition, draft: Draft, out: dict[str, Json]) -> None:
-    usual = [(each.name, each.default) for each in thing.fields] + [(sub.name, sub.default) for sub in thing.subs]
+    usual = [(field.name, field.default) for field in thing.fields] + [(sub.name, sub.default) for sub in thing.subs]
     for name, default in usual:
         if default is not ABSENT and name not in out:
             out[name] = live_name(draft.name, draft.namespace) if default == NAME else default

@@ -20,9 +20,9 @@ _BORN_WITH: Final = frozenset({Role.MUTABLE, Role.FIXED, Role.BIRTH_ONLY, Role.W
 def document(thing: KindDefinition, item: Item) -> dict[str, Json]:
     """Return the document of a resource in the shape of a declaration; unknown fields are left out."""
     out: dict[str, Json] = {}
-    for each in thing.fields:
-        if each.role not in _UNTOLD and each.api in item.body:
-            out[each.name] = _decoded(each, item.body[each.api])
+    for field in thing.fields:
+        if field.role not in _UNTOLD and field.api in item.body:
+            out[field.name] = _decoded(field, item.body[field.api])
     for sub in thing.subs:
         value = sub.view(item)
         if value is not ABSENT:
@@ -33,15 +33,15 @@ def document(thing: KindDefinition, item: Item) -> dict[str, Json]:
 def birth(thing: KindDefinition, desired: Mapping[str, Json]) -> dict[str, Json]:
     """Return the body that makes a thing."""
     return {
-        each.api: _encoded(each, desired[each.name])
-        for each in thing.fields
-        if each.role in _BORN_WITH and not each.is_late and desired.get(each.name) is not None
+        field.api: _encoded(field, desired[field.name])
+        for field in thing.fields
+        if field.role in _BORN_WITH and not field.is_late and desired.get(field.name) is not None
     }
 
 
 def late(thing: KindDefinition, desired: Mapping[str, Json]) -> list[str]:
     """Return the declared fields that can be set only after the create."""
-    return [each.name for each in thing.fields if each.is_late and desired.get(each.name) is not None]
+    return [field.name for field in thing.fields if field.is_late and desired.get(field.name) is not None]
 
 
 def changes(thing: KindDefinition, wanted: Mapping[str, Json], names: Iterable[str]) -> dict[str, Json]:

@@ -66,10 +66,12 @@ class Finder:
     async def _joined(self, thing: KindDefinition, params: Params) -> AsyncIterator[Item]:
         bodies = await self.calls.everything(thing.place, thing.listing.path or thing.path, thing.many, params)
         few = len(bodies) <= _FEW
-        idents = [str(thing.manner.body(found).get("id")) for found in bodies] if few else []
-        more = {each.name: await self._grouped(each, idents) for each in thing.companions} if bodies else {}
-        for found in bodies:
-            body = thing.manner.body(found)
+        idents = [str(thing.manner.body(entry).get("id")) for entry in bodies] if few else []
+        more = (
+            {companion.name: await self._grouped(companion, idents) for companion in thing.companions} if bodies else {}
+        )
+        for item in bodies:
+            body = thing.manner.body(item)
             ident = str(body.get("id"))
             yield Item(body, {name: groups.get(ident, []) for name, groups in more.items()})
 
@@ -98,4 +100,4 @@ def _fits(found: Json, wanted: Mapping[Path, Json]) -> bool:
 
 def _all_in(wanted: Sequence[Json], there: Sequence[Json]) -> bool:
     """Return True if everything asked for is there, as with tags."""
-    return all(any(typed_equal(one, other) for other in there) for one in wanted)
+    return all(any(typed_equal(item, other) for other in there) for item in wanted)

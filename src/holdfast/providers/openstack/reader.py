@@ -80,9 +80,11 @@ class OpenStackReader:
             if etag is not None and (hint.etag, hint.raw_digest) == (etag, digest):
                 return Unchanged(etag, digest)
         more = {}
-        for each in thing.companions:
-            params = (*each.params, (each.by, ident))
-            more[each.name] = await self._calls.everything(Place(each.service), each.path, each.many, params)
+        for companion in thing.companions:
+            params = (*companion.params, (companion.by, ident))
+            more[companion.name] = await self._calls.everything(
+                Place(companion.service), companion.path, companion.many, params
+            )
         return Item(body, more)
 
     async def _confirmed(self, thing: KindDefinition, ident: str) -> ReadResult:
@@ -91,11 +93,11 @@ class OpenStackReader:
         A service that lost a row, or answers from a stale replica, contradicts itself. A recreate would then make a
         second one, and leave the dependents on the first.
         """
-        for each in thing.referrers:
-            params = ((each.by, each.value.format(id=ident)), ("fields", "id"))
-            left = await self._calls.everything(thing.place, each.path, each.many, params)
+        for referrer in thing.referrers:
+            params = ((referrer.by, referrer.value.format(id=ident)), ("fields", "id"))
+            left = await self._calls.everything(thing.place, referrer.path, referrer.many, params)
             if left:
-                what = each.many.replace("_", " ").rstrip("s")
+                what = referrer.many.replace("_", " ").rstrip("s")
                 detail = f"the service says that it is not there, and yet has a {what} of it ({left[0].get('id')})"
                 return ReadFailure(ReadError.UNCONFIRMED, detail)
         return NotFound()

@@ -86,9 +86,9 @@ def likely_actors(
     habits = platform(desired, live, now)
     out = [LikelyActor(PLATFORM, Confidence.MEDIUM, why, paths=(path,)) for path, why in habits.items()]
     told: set[str] = set()
-    for release in dict.fromkeys((each.by, each.at, each.version) for each in found):
+    for release in dict.fromkeys((change.by, change.at, change.version) for change in found):
         by, at, version = release
-        paths = sorted({each.path for each in found if (each.by, each.at, each.version) == release})
+        paths = sorted({change.path for change in found if (change.by, change.at, change.version) == release})
         moved = tuple(p for p in paths if p not in told and _may_have_moved(p.split("/")[1], desired, live))
         told.update(paths)
         why = f"release {version} changed {', '.join(paths)}"

@@ -84,7 +84,7 @@ class Calls:
         """Return the key, and the values of an environment that was sent: an error may repeat them."""
         container = sent.get("template", sent) if isinstance(sent, Mapping) else {}
         env = container.get("env") if isinstance(container, Mapping) else None
-        pairs = env.values() if isinstance(env, Mapping) else [each.get("value") for each in env or ()]
+        pairs = env.values() if isinstance(env, Mapping) else [item.get("value") for item in env or ()]
         return (*self.account.api.secrets, *(str(value) for value in pairs if len(str(value)) >= _SHORTEST))
 
     async def myself(self, text: str, variables: Mapping[str, Json], label: str) -> Mapping[str, Json] | ReadFailure:

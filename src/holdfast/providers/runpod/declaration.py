@@ -80,7 +80,7 @@ def endpoint(
 
 def _compute(resource: ServerlessResource) -> Document:
     if resource.FAMILY is Family.CPU:
-        return {"instanceIds": sorted({str(each) for each in resource.instanceIds or ()})}
+        return {"instanceIds": sorted({str(instanceId) for instanceId in resource.instanceIds or ()})}
     versions = gpus.tokens(resource.allowedCudaVersions or "")
     # The service takes one or the other; a floor that was not requested gives way.
     has_floor = not versions or "minCudaVersion" in resource.model_fields_set
@@ -100,7 +100,7 @@ def _container(resource: ServerlessResource, secret: Wrap) -> Document:
     if "ports" in settings:
         settings["ports"] = gpus.tokens(settings["ports"])
     is_cpu = resource.FAMILY is Family.CPU
-    limit = rules.disk_limit_gb([str(each) for each in resource.instanceIds or ()]) if is_cpu else None
+    limit = rules.disk_limit_gb([str(instanceId) for instanceId in resource.instanceIds or ()]) if is_cpu else None
     settings.setdefault("containerDiskInGb", limit or DEFAULT_DISK_GB)
     return {
         "imageName": image or None,
@@ -126,7 +126,7 @@ def _refuse_what_would_be_lost(resource: ServerlessResource) -> None:
 
 def _volumes(resource: ServerlessResource, refer: Callable[[NetworkVolume], Json]) -> Json:
     if resource.networkVolumes:
-        return [refer(each) for each in resource.networkVolumes]
+        return [refer(networkVolume) for networkVolume in resource.networkVolumes]
     return [resource.networkVolumeId] if resource.networkVolumeId else None
 
 
@@ -254,7 +254,7 @@ def restored(labels: Mapping[str, str], document: Json, ident: str | None) -> De
     if cls is None or not isinstance(document, Mapping):
         return None
     fields = {name: value for name, value in document.items() if name not in {"env", "template", "networkVolumes"}}
-    volumes = [{"id": each} for each in document.get("networkVolumes") or ()]
+    volumes = [{"id": networkVolume} for networkVolume in document.get("networkVolumes") or ()]
     if isinstance(document.get("name"), str):
         fields["name"] = document["name"].partition("@")[0]
     resource: DeployableResource = cls.from_server({**fields, "id": ident})

@@ -58,7 +58,7 @@ def _compute(item: Mapping[str, Json]) -> Document:
             "minCudaVersion": gpu.get("minCudaVersion") or None,
         }
     cpus = item.get("cpu") or ()
-    names = [f"{each.get('id')}-{each.get('vcpuCount')}-{each.get('memory')}" for each in cpus]
+    names = [f"{cpu.get('id')}-{cpu.get('vcpuCount')}-{cpu.get('memory')}" for cpu in cpus]
     return {"computeType": "CPU", "instanceIds": names}
 
 

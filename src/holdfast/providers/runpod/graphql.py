@@ -89,7 +89,7 @@ def endpoint_input(document: Mapping[str, Json], names: Sequence[str]) -> Docume
         elif name == "datacenter":
             out["locations"] = ",".join(map(str, value or ()))
         elif name == "networkVolumes":
-            out["networkVolumeIds"] = [{"networkVolumeId": each} for each in value or ()]
+            out["networkVolumeIds"] = [{"networkVolumeId": item} for item in value or ()]
         elif name == "cudaVersions":
             out["allowedCudaVersions"] = ",".join(map(str, value or ()))
         elif name == "minCudaVersion":

@@ -117,7 +117,9 @@ class Lists:
         mine = await self.calls.myself(graphql.EXTRAS, {}, "the list of endpoints (GraphQL)")
         if isinstance(mine, ReadFailure):
             raise ReadFailed(mine)
-        return {str(each.get("id")): each for each in mine.get("endpoints") or () if isinstance(each, dict)}
+        return {
+            str(endpoint.get("id")): endpoint for endpoint in mine.get("endpoints") or () if isinstance(endpoint, dict)
+        }
 
     async def of_graphql(self, ident: str) -> Json:
         """Read what only GraphQL shows of one endpoint; raise ReadFailed if it does not show it."""

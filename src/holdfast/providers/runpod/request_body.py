@@ -110,7 +110,9 @@ def endpoint_parts(document: Mapping[str, Json], names: Sequence[str]) -> Docume
 
 def _compute(document: Mapping[str, Json], names: Sequence[str]) -> Document:
     if document.get("instanceIds"):
-        return {"cpu": [_cpu(str(each)) for each in document["instanceIds"]]} if "instanceIds" in names else {}
+        return (
+            {"cpu": [_cpu(str(instanceId)) for instanceId in document["instanceIds"]]} if "instanceIds" in names else {}
+        )
     gpu: Document = {_GPU[name]: _value(document, name) for name in names if name in _GPU}
     if "gpus" in names:
         pools, cards = selection(document.get("gpus") or ())
@@ -121,7 +123,7 @@ def _compute(document: Mapping[str, Json], names: Sequence[str]) -> Document:
 def selection(tokens: Sequence[Json]) -> tuple[list[str], list[str]]:
     """Take a GPU selection apart into pools and cards that are left out of them."""
     named = gpus.tokens(gpus.to_ids(gpus.expanded([str(token) for token in tokens])))
-    return [each for each in named if each[0] != "-"], [each[1:] for each in named if each[0] == "-"]
+    return [name for name in named if name[0] != "-"], [name[1:] for name in named if name[0] == "-"]
 
 
 def _cpu(name: str) -> Document:
@@ -159,7 +161,7 @@ def is_expressible(document: Mapping[str, Json]) -> bool:
     """Return True if v2 can express a document: no instance with a single vCPU, and no GraphQL-only field."""
     if any(document.get(name) is not None for name in documents.GRAPHQL_ONLY):
         return False
-    return all(_cpu(str(each))["vcpuCount"] != 1 for each in document.get("instanceIds") or ())
+    return all(_cpu(str(instanceId))["vcpuCount"] != 1 for instanceId in document.get("instanceIds") or ())
 
 
 # -- the other kinds

@@ -70,7 +70,7 @@ def check(resource: ServerlessResource) -> None:
 
 def _check_places(resource: ServerlessResource) -> None:
     taken: dict[str, str] = {}
-    centres = {str(each) for each in resource.datacenter or ()}
+    centres = {str(item) for item in resource.datacenter or ()}
     for volume in resource.networkVolumes or ():
         centre = str(volume.dataCenterId)
         if centre in taken:
@@ -84,7 +84,9 @@ def _check_places(resource: ServerlessResource) -> None:
 
 
 def _check_cpu(resource: ServerlessResource) -> None:
-    unsuited = sorted({str(each) for each in resource.datacenter or ()} - {str(each) for each in datacenters.WITH_CPUS})
+    unsuited = sorted(
+        {str(item) for item in resource.datacenter or ()} - {str(center) for center in datacenters.WITH_CPUS}
+    )
     if unsuited:
         raise ValueError(f"{', '.join(unsuited)} has no CPU workers; {', '.join(sorted(datacenters.WITH_CPUS))} has")
     limit = disk_limit_gb(resource.instanceIds)

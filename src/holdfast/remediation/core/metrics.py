@@ -93,12 +93,14 @@ def improvement(change: MetricChange) -> float:
 def assess(found: Sequence[MetricChange | Skipped]) -> Measurement:
     """Score the plain mean of the metrics that say something; with none there is no answer yet."""
     usable = [
-        one for one in found if isinstance(one, MetricChange) and math.isfinite(one.before) and math.isfinite(one.after)
+        item
+        for item in found
+        if isinstance(item, MetricChange) and math.isfinite(item.before) and math.isfinite(item.after)
     ]
     if not usable:
-        why = "; ".join(f"{one.name}: {one.why}" for one in found if isinstance(one, Skipped))
+        why = "; ".join(f"{item.name}: {item.why}" for item in found if isinstance(item, Skipped))
         return scoring.unanswered(why or "no metrics to compare")
-    scores = [improvement(one) for one in usable]
+    scores = [improvement(change) for change in usable]
     mean = min(sum(scores) / len(scores), 1.0)
     improved = sum(score > 0 for score in scores)
     details = f"{improved} of {len(scores)} metrics improved, average score {mean:.2f}"
@@ -107,9 +109,9 @@ def assess(found: Sequence[MetricChange | Skipped]) -> Measurement:
 
 def _deltas(usable: Sequence[MetricChange]) -> dict[str, Json]:
     out: dict[str, Json] = {}
-    for one in usable:
-        out[f"{one.name}_before"] = one.before
-        out[f"{one.name}_after"] = one.after
+    for change in usable:
+        out[f"{change.name}_before"] = change.before
+        out[f"{change.name}_after"] = change.after
     return out
 
 

@@ -94,26 +94,26 @@ def record(
 ) -> AttemptRecord:
     """Select what happened to this very target in this very state; another target with the same spec is another."""
     ours = [
-        one
-        for one in _in_order(past)
-        if one.target == today.target
-        and match(one, today.current) is not StateMatch.NONE
-        and today.now - oldest <= one.at <= today.now
+        attempt
+        for attempt in _in_order(past)
+        if attempt.target == today.target
+        and match(attempt, today.current) is not StateMatch.NONE
+        and today.now - oldest <= attempt.at <= today.now
     ]
     since = today.now - recent
     return AttemptRecord(
-        tuple(one for one in ours if one.at >= since),
-        tuple(one for one in ours if one.at < since),
-        any(match(one, today.current) is StateMatch.BEFORE for one in ours),
+        tuple(attempt for attempt in ours if attempt.at >= since),
+        tuple(attempt for attempt in ours if attempt.at < since),
+        any(match(attempt, today.current) is StateMatch.BEFORE for attempt in ours),
     )
 
 
 def declining(past: Iterable[PastAttempt]) -> tuple[str, ...]:
     """Return the actions that helped less each time: three scores or more, strictly falling, drift left out."""
     scores: dict[str, list[float]] = {}
-    for one in _in_order(past):
-        if one.score is not None and effect(one) is not AttemptEffect.NOT_HELD:
-            scores.setdefault(one.action, []).append(one.score)
+    for attempt in _in_order(past):
+        if attempt.score is not None and effect(attempt) is not AttemptEffect.NOT_HELD:
+            scores.setdefault(attempt.action, []).append(attempt.score)
     return tuple(action for action, row in scores.items() if len(row) >= 3 and _falls(row))
 
 
@@ -134,11 +134,11 @@ class Recurrence:
 def recurring(past: Iterable[PastAttempt]) -> tuple[Recurrence, ...]:
     """Return the actions that were completed twice or more for the same signal, without those that did not hold."""
     groups: dict[tuple[str, str], list[PastAttempt]] = {}
-    for one in _in_order(past):
-        if one.reason is not None and effect(one) is not AttemptEffect.NOT_HELD:
-            groups.setdefault((one.action, one.signal), []).append(one)
+    for item in _in_order(past):
+        if item.reason is not None and effect(item) is not AttemptEffect.NOT_HELD:
+            groups.setdefault((item.action, item.signal), []).append(item)
     return tuple(
-        Recurrence(action, signal, len(group), all(not one.score and not one.is_resolved for one in group))
+        Recurrence(action, signal, len(group), all(not attempt.score and not attempt.is_resolved for attempt in group))
         for (action, signal), group in groups.items()
         if len(group) >= 2
     )
@@ -147,9 +147,11 @@ def recurring(past: Iterable[PastAttempt]) -> tuple[Recurrence, ...]:
 def follow_up(past: PastAttempt, others: Iterable[PastAttempt]) -> PastAttempt | None:
     """Return the remediation that one which did not hold led to: the first later one that began where it was left."""
     left = {past.post_hash, past.drifted_hash} - {None}
-    later = (one for one in _in_order(others) if one.at > past.at and one.target == past.target)
+    later = (attempt for attempt in _in_order(others) if attempt.at > past.at and attempt.target == past.target)
     return (
-        next((one for one in later if one.pre_hash in left), None) if effect(past) is AttemptEffect.NOT_HELD else None
+        next((attempt for attempt in later if attempt.pre_hash in left), None)
+        if effect(past) is AttemptEffect.NOT_HELD
+        else None
     )
 
 
@@ -170,13 +172,13 @@ def failures(past: Iterable[PastAttempt], today: CurrentState, within: float = R
     What is not assessed yet says nothing and is passed over; one that helped ends the count.
     """
     count = 0
-    for one in reversed(_in_order(past)):
-        if one.target != today.target or not today.now - within <= one.at <= today.now:
+    for attempt in reversed(_in_order(past)):
+        if attempt.target != today.target or not today.now - within <= attempt.at <= today.now:
             continue
-        found = effect(one)
+        found = effect(attempt)
         if found is AttemptEffect.UNKNOWN:
             continue
-        if one.pre_hash != today.current or found in (AttemptEffect.GOOD, AttemptEffect.MODERATE):
+        if attempt.pre_hash != today.current or found in (AttemptEffect.GOOD, AttemptEffect.MODERATE):
             break
         count += 1
     return count
@@ -188,11 +190,11 @@ def refusal(
     """Return the reason why the action should not be tried again now. None if it may be, or if the past is unknown."""
     limits = limits or AttemptLimits()
     newest = [
-        one
-        for one in reversed(_in_order(past or ()))
-        if one.target == today.target and today.now - limits.within <= one.at <= today.now
+        attempt
+        for attempt in reversed(_in_order(past or ()))
+        if attempt.target == today.target and today.now - limits.within <= attempt.at <= today.now
     ]
-    same = _leading(one.pre_hash == today.current for one in newest)
+    same = _leading(attempt.pre_hash == today.current for attempt in newest)
     if same >= limits.same_state:
         return f"the last {same} remediations began in the very state the target is in now"
     chained = _chain(newest, today, action, limits)
@@ -206,12 +208,12 @@ def refusal(
 def _chain(newest: Sequence[PastAttempt], today: CurrentState, action: str, limits: AttemptLimits) -> int:
     state: str | None = today.current
     length = 0
-    for one in newest:
-        is_linked = state is not None and one.post_hash == state and one.pre_hash != one.post_hash
-        is_recent = one.at >= today.now - limits.chained_within
-        if not (is_linked and is_recent and one.action == action and not one.is_resolved):
+    for attempt in newest:
+        is_linked = state is not None and attempt.post_hash == state and attempt.pre_hash != attempt.post_hash
+        is_recent = attempt.at >= today.now - limits.chained_within
+        if not (is_linked and is_recent and attempt.action == action and not attempt.is_resolved):
             break
-        state = one.pre_hash
+        state = attempt.pre_hash
         length += 1
     return length
 

@@ -81,27 +81,27 @@ class AssessmentRules:
     def windows_for(self, address: Address) -> Windows:
         """Return the windows for a target."""
         found = (rule.windows for rule in self._for(address))
-        return next((each for each in found if each is not None), self.windows)
+        return next((windows for windows in found if windows is not None), self.windows)
 
     def alert_for(self, address: Address) -> Signal:
         """Return the alert that tells about what alerted; without a name there is none."""
         found = (rule.alert for rule in self._for(address))
-        signal = next((each for each in found if each is not None), Signal(""))
+        signal = next((item for item in found if item is not None), Signal(""))
         words = _words(address)
         return Signal(signal.name, {name: _filled(value, words) for name, value in signal.labels.items()})
 
     def queries_for(self, address: Address) -> tuple[Query, ...]:
         """Return the metrics that tell about what alerted."""
         found = (rule.queries for rule in self._for(address))
-        chosen = next((each for each in found if each is not None), ())
+        chosen = next((pair for pair in found if pair is not None), ())
         words = {name: metrics.quoted(value)[1:-1] for name, value in _words(address).items()}
-        return tuple(Query(each.name, _filled(each.expression, words), each.lower_is_better) for each in chosen)
+        return tuple(Query(query.name, _filled(query.expression, words), query.lower_is_better) for query in chosen)
 
     def probes_for(self, address: Address) -> tuple[ProbeSpec, ...]:
         """Return the generic probes of a target."""
         found = (rule.probes for rule in self._for(address))
-        chosen = next((each for each in found if each is not None), ())
-        return tuple(_probe(each, _words(address)) for each in chosen)
+        chosen = next((pair for pair in found if pair is not None), ())
+        return tuple(_probe(item, _words(address)) for item in chosen)
 
     def _for(self, address: Address) -> tuple[TargetRule, ...]:
         return tuple(rule for rule in self.targets if rule.target.matches(address))

@@ -61,7 +61,7 @@ class AssessmentFacts:
     @property
     def has_measurements(self) -> bool:
         """True if a component was asked for, with whatever success."""
-        return any(one is not None for one in (self.health, self.alerts, self.metrics))
+        return any(measurement is not None for measurement in (self.health, self.alerts, self.metrics))
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,7 +355,7 @@ def decay_condition(status: Truth, reason: str, now: float) -> AssessmentConditi
 def shortcomings(state: AssessmentState, flags: Flags) -> str:
     """Return the components that the ending lacks."""
     names = ("health", "alerts", "metrics")
-    missing = [name for name, one in zip(names, flags.progress, strict=True) if one is Progress.MISSING]
+    missing = [name for name, progress in zip(names, flags.progress, strict=True) if progress is Progress.MISSING]
     integrity = state.condition(AssessmentConditionType.SPEC_INTEGRITY)
     is_unsure = integrity is not None and integrity.status is Truth.UNKNOWN
     found = (
@@ -392,8 +392,8 @@ _COMPLETE_REASONS: Final = {
 def completed(state: AssessmentState, reason: EndReason, message: str, now: float) -> AssessmentState:
     """End an assessment for a reason."""
     scores = [
-        None if one is None else one.score
-        for one in (state.measured.health, state.measured.alerts, state.measured.metrics)
+        None if measurement is None else measurement.score
+        for measurement in (state.measured.health, state.measured.alerts, state.measured.metrics)
     ]
     new = replace(
         state,

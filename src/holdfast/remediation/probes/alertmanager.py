@@ -29,6 +29,6 @@ def _alerts(body: Json) -> tuple[Alert, ...] | None:
     if not isinstance(body, list):
         return None
     try:
-        return tuple(Alert(dict(each["labels"]), str(each.get("status", {}).get("state", "active"))) for each in body)
+        return tuple(Alert(dict(item["labels"]), str(item.get("status", {}).get("state", "active"))) for item in body)
     except (KeyError, TypeError, ValueError, AttributeError):
         return None

@@ -45,7 +45,7 @@ def _series(body: Json) -> tuple[Series, ...] | None:
     if not isinstance(data, dict) or data.get("resultType") != "matrix" or not isinstance(data.get("result"), list):
         return None
     try:
-        return tuple(Series(dict(each.get("metric", {})), _samples(each["values"])) for each in data["result"])
+        return tuple(Series(dict(item.get("metric", {})), _samples(item["values"])) for item in data["result"])
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
 

@@ -35,7 +35,7 @@ def preview(rollout: Rollout, children: Iterable[Child], limits: RolloutLimits, 
     limits = dataclasses.replace(limits, windows=(), gates=dict.fromkeys(limits.gates, Health.PASS))
     children = list(children)
     now = max(
-        [now, rollout.well_since or now, *(each.ready_since for each in children)]
+        [now, rollout.well_since or now, *(item.ready_since for item in children)]
     )  # no recorded time lies in the future
     paper = _Paper(
         rollout

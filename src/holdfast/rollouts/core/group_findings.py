@@ -80,16 +80,16 @@ def changed(group: TemplateGroup, now: float, broken: Broken | None = None) -> I
 
 
 def _of_child(judge: _Judge, child: ChildRecord, broken: tuple[Breach, ...]) -> tuple[TemplateFinding, ...]:
-    found = [each for owner in judge.group.owners for each in judge.static(owner, child)]
+    found = [finding for owner in judge.group.owners for finding in judge.static(owner, child)]
     found += _other_owners(judge, child)
     if not broken and _is_kept(found, child.findings):
         return child.findings
-    seen = {each.identity: each.first_seen for each in child.findings}
+    seen = {finding.identity: finding.first_seen for finding in child.findings}
     out = {}
     for each in (*found, *_dynamic(judge, child, broken)):
         identity = (each.owner, child.name, each.kind, each.reason)
         out[identity] = dataclasses.replace(each, child=child.name, first_seen=seen.get(identity, each.first_seen))
-    unsure = {each.owner for each in found if each.kind is FindingKind.UNKNOWN}
+    unsure = {finding.owner for finding in found if finding.kind is FindingKind.UNKNOWN}
     for each in child.findings:  # keep earlier findings of an owner that cannot judge now; they cause no action
         if each.owner in unsure and each.kind is not FindingKind.UNKNOWN:
             out.setdefault(each.identity, each)
@@ -98,7 +98,7 @@ def _of_child(judge: _Judge, child: ChildRecord, broken: tuple[Breach, ...]) -> 
 
 def _dynamic(judge: _Judge, child: ChildRecord, broken: tuple[Breach, ...]) -> Iterator[TemplateFinding]:
     """Yield broken predicates. Count each one until its debounce is over. After that the finding no longer changes."""
-    before = {each.identity: each for each in child.findings} if broken else {}
+    before = {finding.identity: finding for finding in child.findings} if broken else {}
     for breach in broken:
         name, debounce = breach.predicate.name, breach.predicate.debounce
         new = TemplateFinding(breach.owner, child.name, FindingKind.DYNAMIC, name, judge.now)
@@ -121,8 +121,8 @@ def is_debounced(group: TemplateGroup, finding: TemplateFinding) -> bool:
         return False
     owner = group.owner(finding.owner)
     rules = () if owner is None else owner.template.checks.requirements
-    found = (each.debounce for each in rules if each.name == finding.reason and each.debounce != AT_ONCE)
-    return any(not _is_over(each, finding) for each in found)
+    found = (rule.debounce for rule in rules if rule.name == finding.reason and rule.debounce != AT_ONCE)
+    return any(not _is_over(debounce, finding) for debounce in found)
 
 
 def _is_kept(found: Sequence[TemplateFinding], kept: Sequence[TemplateFinding]) -> bool:
@@ -164,5 +164,7 @@ def wanting(group: TemplateGroup, child: ChildRecord) -> tuple[TemplateFinding, 
     was_for_it = child.reason == FindingKind.DYNAMIC.value and child.generation == group.current.number
     is_left = was_for_it and bool(child.made_by)
     return tuple(
-        each for each in found if each.kind is not FindingKind.DYNAMIC or not (is_left or is_debounced(group, each))
+        finding
+        for finding in found
+        if finding.kind is not FindingKind.DYNAMIC or not (is_left or is_debounced(group, finding))
     )

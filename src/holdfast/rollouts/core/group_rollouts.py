@@ -30,7 +30,7 @@ from holdfast.rollouts.core.templates import Method
 
 def unborn(group: TemplateGroup) -> list[ChildRecord]:
     """Return the first children of slots that were never seen ready. Only the store knows if they exist."""
-    return [each for each in group.children.values() if each.state is ChildState.CREATING and not each.made_by]
+    return [child for child in group.children.values() if child.state is ChildState.CREATING and not child.made_by]
 
 
 def reborn(group: TemplateGroup, never_written: Collection[Address]) -> Iterator[ChildRecord]:
@@ -221,7 +221,7 @@ def created(group: TemplateGroup, step: CreateChild, at: Places, now: float) -> 
     generation = group.generation(step.revision)
     assert generation is not None, f"generation {step.revision} of {group.template.name} is lost"
     births = template_groups.born(group, generation)
-    before = next((each for each in at.get(step.slot, ()) if each.state is ChildState.EMPTY), None)
+    before = next((record for record in at.get(step.slot, ()) if record.state is ChildState.EMPTY), None)
     if step.child:
         address = Address.parse(step.child)
         before = group.children[address]
@@ -259,7 +259,7 @@ def _child_name(step: CreateChild) -> str:
 
 def _only(group: TemplateGroup, slot: str, at: Places) -> Address:
     """Return the address of the present or former child of a slot that can hold one child only."""
-    known = next((each.address for each in at.get(slot, ())), None)
+    known = next((record.address for record in at.get(slot, ())), None)
     return known or rendering.child_address(group.template, slot)
 
 
@@ -284,7 +284,7 @@ def is_beginning(group: TemplateGroup, child: ChildRecord, at: Places, maker: st
     if child.state is ChildState.CREATING:
         keeps = method is Method.REPLACE_BEFORE_REMOVE or _rewrites(group, child)
         return child.made_by == maker and keeps
-    others = [each for each in at.get(child.slot, ()) if each.address != child.address]
+    others = [record for record in at.get(child.slot, ()) if record.address != child.address]
     is_old = child.made_by != maker and not child.is_rewriting
     return child.state is ChildState.REMOVING and method is Method.REMOVE_FIRST and is_old and not others
 
@@ -315,7 +315,7 @@ def gone(group: TemplateGroup, child: ChildRecord, at: Places, now: float) -> Ch
         return dataclasses.replace(
             child, state=ChildState.READY, ready_since=now, made_by="", attempt=0, is_rewriting=False
         )
-    others = [each for each in at.get(child.slot, ()) if each.address != child.address]
+    others = [record for record in at.get(child.slot, ()) if record.address != child.address]
     if others or not group_views.is_wanted(group, child.slot):
         return None
     return dataclasses.replace(child, state=ChildState.EMPTY)
@@ -342,7 +342,7 @@ def wake_at(group: TemplateGroup, now: float) -> float | None:
 
 
 def _is_busy(group: TemplateGroup) -> bool:
-    return any(each.state in {ChildState.CREATING, ChildState.REMOVING} for each in group.children.values())
+    return any(child.state in {ChildState.CREATING, ChildState.REMOVING} for child in group.children.values())
 
 
 def _moments(group: TemplateGroup, now: float) -> Iterator[float]:

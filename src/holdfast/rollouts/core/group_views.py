@@ -40,8 +40,8 @@ def children(
     if group.rollout is None:
         return []
     view = View(group, zones)
-    wanted = (each for each in group.children.values() if is_wanted(group, each.slot))
-    return [view.of(each, is_missing=each.address in missing, is_idle=each.address in idle) for each in wanted]
+    wanted = (child for child in group.children.values() if is_wanted(group, child.slot))
+    return [view.of(record, is_missing=record.address in missing, is_idle=record.address in idle) for record in wanted]
 
 
 class View:
@@ -73,9 +73,9 @@ class View:
         group, rollout = self._group, self._rollout
         asked = group_findings.asking(group, child) if self._is_forward and child.findings else ()
         is_mine = child.made_by == rollout.maker
-        is_broken = not is_mine and any(each.kind is FindingKind.DYNAMIC for each in asked)
+        is_broken = not is_mine and any(finding.kind is FindingKind.DYNAMIC for finding in asked)
         fits = self._fits(child, asked)
-        is_unknown = fits is None or any(each.kind is FindingKind.UNKNOWN for each in child.findings)
+        is_unknown = fits is None or any(finding.kind is FindingKind.UNKNOWN for finding in child.findings)
         return Child(
             child.slot,
             str(child.address),
@@ -85,7 +85,7 @@ class View:
             child.made_by,
             child.attempt,
             reason=asked[0].kind.value if asked and not is_mine else child.reason,
-            first_seen=min(each.first_seen for each in child.findings) if child.findings else child.since,
+            first_seen=min(finding.first_seen for finding in child.findings) if child.findings else child.since,
             is_idle=is_idle,
             topology=self._topology(child),
             held_until=self._held_until(child),
@@ -127,7 +127,7 @@ class _Fitting:
         self._known: dict[tuple[tuple[str, OwnerRevision], ...], bool | None] = {}
         self._near: dict[tuple[tuple[str, OwnerRevision], ...], bool] = {}
         self._rewrites = group.template.rollout.method is not Method.REWRITE and any(
-            each.template.fields.rewritten for each in group.owners
+            owner.template.fields.rewritten for owner in group.owners
         )
 
     def of(self, child: ChildRecord) -> bool | None:

@@ -242,7 +242,7 @@ def forget(record: ParentRecord, children: Iterable[ChildOrigin], keep: int = 10
     regimes = tuple(regime for regime in record.regimes if regime.index >= first)
     needed = births | {record.current} | {regime.base for regime in regimes if regime.index > first}
     newest = {revision.ordinal for revision in record.revisions[-keep:]} if keep else set[int]()
-    revisions = tuple(each for each in record.revisions if each.ordinal in needed or each.ordinal in newest)
+    revisions = tuple(item for item in record.revisions if item.ordinal in needed or item.ordinal in newest)
     if len(regimes) == len(record.regimes) and len(revisions) == len(record.revisions):
         return None
     return _step(RecordChange.FORGET, record, revisions=revisions, regimes=regimes)
@@ -259,7 +259,7 @@ def removed_schemes(in_use: Iterable[str], known: Schemes) -> frozenset[str]:
         name, version = _parts(scheme_id)
         newest[name] = max(version, newest.get(name, 0))
     unknown = (scheme_id for scheme_id in in_use if scheme_id not in known)
-    return frozenset(each for each in unknown if _parts(each)[1] < newest.get(_parts(each)[0], 0))
+    return frozenset(text for text in unknown if _parts(text)[1] < newest.get(_parts(text)[0], 0))
 
 
 def _parts(scheme_id: str) -> tuple[str, int]:

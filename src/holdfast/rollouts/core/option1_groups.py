@@ -44,4 +44,4 @@ def _stamp(child: ChildRecord, owner: str) -> Stamp | None:
 
 def _is_marked(child: ChildRecord) -> bool:
     """Return True if a child has any finding, because the guard of the original asks for no more than that."""
-    return any(each.kind in {FindingKind.SPEC, FindingKind.DYNAMIC} for each in child.findings)
+    return any(finding.kind in {FindingKind.SPEC, FindingKind.DYNAMIC} for finding in child.findings)

@@ -83,7 +83,7 @@ class Rollout:
     @property
     def failed(self) -> int:
         """Number of replacements that failed since the rollout was started or resumed."""
-        return sum(each.times for each in self.failures.values()) - self.forgiven
+        return sum(failure.times for failure in self.failures.values()) - self.forgiven
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,8 +91,8 @@ def _needs(group: TemplateGroup, own: str) -> dict[str, str]:
     """Return the dependencies of a child as an annotation: its declared ones, and the parts that are resources."""
     kind = group.template.child
     said = own if own or kind is None else kind.depends_on
-    parts = [str(each.template.address) for each in group.owners if each.template.address is not None]
-    names = [each for each in (said, *parts) if each]
+    parts = [str(owner.template.address) for owner in group.owners if owner.template.address is not None]
+    names = [name for name in (said, *parts) if name]
     return {DEPENDS_ON: ",".join(names)} if names else {}
 
 
@@ -139,7 +139,7 @@ def _in_place(owner: OwnerRecord, birth: OwnerRevision) -> dict[Keys, Json]:
     A field that is in place no longer keeps what it had by then: to choose other fields must not write to a child.
     """
     record, out = owner.record, dict[Keys, Json]()
-    since = [each for each in record.regimes if birth.regime is None or each.index >= birth.regime]
+    since = [epoch for epoch in record.regimes if birth.regime is None or epoch.index >= birth.regime]
     for regime, following in zip_longest(since, since[1:]):
         ending = _giving(record, record.current if following is None else following.base)
         for keys in owner.policies.get(regime.scheme, {}).get("inPlace", ()):
@@ -150,7 +150,11 @@ def _in_place(owner: OwnerRecord, birth: OwnerRevision) -> dict[Keys, Json]:
 
 def _giving(record: ParentRecord, ordinal: int) -> TemplateRevision | None:
     """Return the newest revision up to one that gave content to children, and was no resource of its own."""
-    kept = (each for each in reversed(record.revisions) if each.ordinal <= ordinal and LIVE not in each.content)
+    kept = (
+        revision
+        for revision in reversed(record.revisions)
+        if revision.ordinal <= ordinal and LIVE not in revision.content
+    )
     return next(kept, None)
 
 
@@ -204,8 +208,8 @@ _HIDDEN: Final = frozenset({ChildState.REMOVING, ChildState.FAILED, ChildState.E
 
 def declarations(group: TemplateGroup, around: Mapping[Address, Declaration]) -> list[Declaration]:
     """Return the declaration of the children of a template group that are there, or are to be there."""
-    shown = (each for each in at_hand(group, around).children.values() if is_declared(group, each))
-    return [*(declaration(group, each, around) for each in shown), *unrecorded(group, around)]
+    shown = (child for child in at_hand(group, around).children.values() if is_declared(group, child))
+    return [*(declaration(group, record, around) for record in shown), *unrecorded(group, around)]
 
 
 def unrecorded(group: TemplateGroup, around: Mapping[Address, Declaration]) -> list[Declaration]:
@@ -223,7 +227,7 @@ def at_hand(group: TemplateGroup, around: Mapping[Address, Declaration]) -> Temp
     """Return a template group with the children that can be written; selected ones must be declared."""
     if group.template.selector is None:
         return group
-    return replace(group, children={address: each for address, each in group.children.items() if address in around})
+    return replace(group, children={address: child for address, child in group.children.items() if address in around})
 
 
 def imagined(group: TemplateGroup) -> list[ChildRecord]:
@@ -240,4 +244,4 @@ def selected(group: TemplateGroup, declared: Mapping[Address, Declaration]) -> d
     template = group.template
     if template.selector is None:
         return {}
-    return {address: each for address, each in declared.items() if template.selects(each)}
+    return {address: declaration for address, declaration in declared.items() if template.selects(declaration)}

@@ -116,4 +116,4 @@ def _is_offered(value: Json, offered: Json) -> bool | None:
 def broken(predicates: Sequence[Predicate], document: Json, offers: Sequence[Json]) -> tuple[Predicate, ...]:
     """Return those that certainly do not hold."""
     pairs = zip(predicates, offers, strict=True)
-    return tuple(each for each, offered in pairs if each.holds(document, offered) is False)
+    return tuple(pair for pair, offered in pairs if pair.holds(document, offered) is False)

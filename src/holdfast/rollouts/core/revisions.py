@@ -74,11 +74,11 @@ class ParentRecord:
 
     def revision(self, ordinal: int) -> TemplateRevision | None:
         """Return a revision that is still kept."""
-        return next((each for each in self.revisions if each.ordinal == ordinal), None)
+        return next((item for item in self.revisions if item.ordinal == ordinal), None)
 
     def regime(self, index: int) -> HashEpoch | None:
         """Return a regime that is still kept."""
-        return next((each for each in self.regimes if each.index == index), None)
+        return next((epoch for epoch in self.regimes if epoch.index == index), None)
 
     @property
     def latest(self) -> TemplateRevision:

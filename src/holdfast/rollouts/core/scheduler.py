@@ -205,7 +205,7 @@ def _room(rollout: Rollout, fleet: SlotSet, limits: RolloutLimits, left: SlotAll
         slots=quota if rollout.is_going_back else quota - records.taken(rollout, fleet),
         surge=rollout_limits.resolve(limits.max_surge, size) - fleet.surge,
         unavailable=rollout_limits.resolve(limits.max_unavailable, size) - fleet.unavailable,
-        by_reason={each: rollout_limits.budget(limits, each, size) - used[each] for each in reasons},
+        by_reason={reason: rollout_limits.budget(limits, reason, size) - used[reason] for reason in reasons},
         sick=sick,
         is_surging=limits.order is Order.REPLACE_BEFORE_REMOVE and not _rewrites(fleet),
         zones=_zones(rollout, fleet, limits),

@@ -68,13 +68,15 @@ def findings(
 
     Where the answer is unknown now, earlier findings stay, and an `unknown` beside them blocks an action on them.
     """
-    before = [each for each in previous if each.owner == child.owner and each.child == child.name]
-    seen = {each.identity: each.first_seen for each in before}
+    before = [finding for finding in previous if finding.owner == child.owner and finding.child == child.name]
+    seen = {finding.identity: finding.first_seen for finding in before}
     found = [*_static(record, child, look), *_dynamic(child, look)]
-    out = {each.identity: each for each in (_since(each, seen) for each in found)}
-    if any(each.kind is FindingKind.UNKNOWN for each in found):
-        kept = (each for each in before if each.kind is not FindingKind.UNKNOWN and each.identity not in out)
-        out |= {each.identity: each for each in kept}
+    out = {item.identity: item for item in (_since(finding, seen) for finding in found)}
+    if any(finding.kind is FindingKind.UNKNOWN for finding in found):
+        kept = (
+            finding for finding in before if finding.kind is not FindingKind.UNKNOWN and finding.identity not in out
+        )
+        out |= {finding.identity: finding for finding in kept}
     return tuple(out.values())
 
 
@@ -83,8 +85,8 @@ def asks_for_action(
 ) -> tuple[TemplateFinding, ...]:
     """Return the findings to act on: none of an owner that does not know."""
     listed = tuple(found)
-    unsure = {each.owner for each in listed if each.kind is FindingKind.UNKNOWN}
-    return tuple(each for each in listed if each.kind in ACTING | promoted and each.owner not in unsure)
+    unsure = {finding.owner for finding in listed if finding.kind is FindingKind.UNKNOWN}
+    return tuple(finding for finding in listed if finding.kind in ACTING | promoted and finding.owner not in unsure)
 
 
 def _since(finding: TemplateFinding, seen: Mapping[tuple[str, str, FindingKind, str], float]) -> TemplateFinding:

@@ -127,11 +127,11 @@ class TemplateGroup:
 
     def generation(self, number: int) -> RevisionSet | None:
         """Return a generation that is still kept."""
-        return next((each for each in self.lead.generations if each.number == number), None)
+        return next((item for item in self.lead.generations if item.number == number), None)
 
     def owner(self, uid: str) -> OwnerRecord | None:
         """Return an owner, also one that was taken out."""
-        return next((each for each in self.owners if each.uid == uid), self.former.get(uid))
+        return next((record for record in self.owners if record.uid == uid), self.former.get(uid))
 
     @property
     def is_rolling(self) -> bool:
@@ -140,7 +140,7 @@ class TemplateGroup:
 
     def with_children(self, changed: Iterable[ChildRecord], gone: Iterable[Address] = ()) -> TemplateGroup:
         """Return the template group with some children changed and some forgotten."""
-        children = {**self.children, **{each.address: each for each in changed}}
+        children = {**self.children, **{record.address: record for record in changed}}
         for address in gone:
             children.pop(address, None)
         return dataclasses.replace(self, children=children)
@@ -184,7 +184,7 @@ def accepts(group: TemplateGroup, number: int) -> RolloutTarget:
     wanted = group.generation(number)
     if wanted is None:
         return RolloutTarget(number, frozenset({number}))
-    same = (each.number for each in group.lead.generations if is_same(group, each, wanted))
+    same = (generation.number for generation in group.lead.generations if is_same(group, generation, wanted))
     return RolloutTarget(number, frozenset({number, *same}))
 
 
@@ -282,7 +282,7 @@ def with_live(owner: OwnerRecord, seen: Json, stamps: Iterable[Stamp]) -> OwnerR
     """
     known = owner.template.readable(owner.known)
     record = owner.record
-    ordinal = max(each.ordinal for each in record.revisions) + 1
+    ordinal = max(revision.ordinal for revision in record.revisions) + 1
     live = TemplateRevision(ordinal, {**owner.template.live().content, RESOURCE: seen}, owner.template.schema)
     for stamp in set(stamps):
         named = StampedHash(stamp.version, stamp.digest)
@@ -301,15 +301,17 @@ def forgetting(owner: OwnerRecord, users: Iterable[TemplateGroup], keep: int) ->
     listed = list(users)
     if any(group.is_rolling for group in listed):
         return None
-    found = hash_epochs.forget(owner.record, [each for group in listed for each in _records(group, owner.uid)], keep)
+    found = hash_epochs.forget(
+        owner.record, [record for group in listed for record in _records(group, owner.uid)], keep
+    )
     if found is None:
         return None
-    kept = {each.ordinal for each in found.record.revisions}
-    used = {each.scheme for each in found.record.regimes}
+    kept = {revision.ordinal for revision in found.record.revisions}
+    used = {regime.scheme for regime in found.record.regimes}
     return dataclasses.replace(
         owner,
         record=found.record,
-        generations=tuple(each for each in owner.generations if each.births.get(owner.uid) in kept),
+        generations=tuple(generation for generation in owner.generations if generation.births.get(owner.uid) in kept),
         policies={ident: policy for ident, policy in owner.policies.items() if ident in used},
         version=owner.version + 1,
     )

@@ -103,7 +103,7 @@ class FieldPolicy:
         for table in self.defaults.values():
             for keys, value in table.items():
                 values.setdefault(keys, []).append(value)
-        agreed = {keys: found[0] for keys, found in values.items() if all(each == found[0] for each in found)}
+        agreed = {keys: element[0] for keys, element in values.items() if all(item == element[0] for item in element)}
         return {**agreed, **self.defaults.get(schema, {})}
 
     def arranged(self, content: Json) -> Json:
@@ -145,13 +145,13 @@ def arranged(elements: Sequence[Json], rule: ListRule) -> list[Json]:
     nothing is said to be the same that may not be.
     """
     if isinstance(rule, tuple):
-        if not all(isinstance(each, Mapping) and each.keys() >= set(rule) for each in elements):
+        if not all(isinstance(element, Mapping) and element.keys() >= set(rule) for element in elements):
             return list(elements)
         return sorted(elements, key=lambda each: [_text(each[name]) for name in rule])
     ordered = sorted(elements, key=_text)
     if rule is ListOrder.MULTISET:
         return ordered
-    return list({_text(each): each for each in ordered}.values())
+    return list({_text(item): item for item in ordered}.values())
 
 
 def _text(value: Json) -> bytes:

@@ -93,24 +93,24 @@ def _joined(parts: Sequence[PreparedTransaction]) -> PreparedTransaction:
     """Return one prepared transaction with the facts of all, in order."""
     facts = [part.facts for part in parts]
     joined = Transaction(
-        states=[state for one in facts for state in one.states],
-        forgotten=[address for one in facts for address in one.forgotten],
-        findings={address: found for one in facts for address, found in one.findings.items()},
-        checked={address for one in facts for address in one.checked},
-        revisions=[revision for one in facts for revision in one.revisions],
-        decisions=[decision for one in facts for decision in one.decisions],
+        states=[state for fact in facts for state in fact.states],
+        forgotten=[address for fact in facts for address in fact.forgotten],
+        findings={address: finding for fact in facts for address, finding in fact.findings.items()},
+        checked={address for fact in facts for address in fact.checked},
+        revisions=[revision for fact in facts for revision in fact.revisions],
+        decisions=[decision for fact in facts for decision in fact.decisions],
         writes=WriteChanges(
-            operations=[operation for one in facts for operation in one.writes.operations],
-            finished=[identity for one in facts for identity in one.writes.finished],
-            fences={address: fence for one in facts for address, fence in one.writes.fences.items()},
-            renewed=[claim for one in facts for claim in one.writes.renewed],
-            released=[claim for one in facts for claim in one.writes.released],
+            operations=[operation for fact in facts for operation in fact.writes.operations],
+            finished=[identity for fact in facts for identity in fact.writes.finished],
+            fences={address: fence for fact in facts for address, fence in fact.writes.fences.items()},
+            renewed=[claim for fact in facts for claim in fact.writes.renewed],
+            released=[claim for fact in facts for claim in fact.writes.released],
         ),
         governance=GovernanceChanges(
-            corrections=[correction for one in facts for correction in one.governance.corrections],
-            charges={identity: charges for one in facts for identity, charges in one.governance.charges.items()},
-            approvals=[approval for one in facts for approval in one.governance.approvals],
-            unaccepted=[path for one in facts for path in one.governance.unaccepted],
+            corrections=[correction for fact in facts for correction in fact.governance.corrections],
+            charges={identity: charges for fact in facts for identity, charges in fact.governance.charges.items()},
+            approvals=[approval for fact in facts for approval in fact.governance.approvals],
+            unaccepted=[path for fact in facts for path in fact.governance.unaccepted],
         ),
     )
     return PreparedTransaction(

@@ -296,7 +296,7 @@ class SqliteStore:
         """Count resources by connection and kind."""
 
         def count() -> dict[tuple[str, str], int]:
-            return {(connection, kind): found for connection, kind, found in self._select_once("count_resources")}
+            return {(connection, kind): item for connection, kind, item in self._select_once("count_resources")}
 
         return await self._run(count)
 

@@ -140,7 +140,7 @@ class EngineProcess:
         graph, errors = dependency_graph.build(list(declarations))
         if errors:
             raise errors[0]
-        fleet = ResourceSet({each.address: each for each in declarations}, graph)
+        fleet = ResourceSet({declaration.address: declaration for declaration in declarations}, graph)
         return self._engine().resolver(world, fleet, lambda _: Resolver(self.environ))
 
     def _engine(self) -> Engine:

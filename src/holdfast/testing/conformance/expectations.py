@@ -27,7 +27,7 @@ def expect(holds: object, message: str) -> None:
 
 def the_only(report: RunReport) -> CheckResult:
     """Return the only check of a report; a blocked declaration was not checked."""
-    waiting = "; ".join(one.reason for one in report.waiting)
+    waiting = "; ".join(blocked.reason for blocked in report.waiting)
     expect(len(report.checked) == 1, f"it could not be checked: {waiting or 'nothing was'}")
     return report.checked[0]
 

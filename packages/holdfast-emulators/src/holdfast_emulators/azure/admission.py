@@ -53,9 +53,10 @@ def _lock(state: State, id_: ArmId) -> str | None:
     if id_.type.casefold() == LOCK_TYPE.casefold():
         return None
     levels = [
-        str(pointers.get(each.body, "/properties/level")).casefold()
-        for each in state.resources.values()
-        if each.id.type.casefold() == LOCK_TYPE.casefold() and f"{id_.key}/".startswith(f"{each.id.scope.casefold()}/")
+        str(pointers.get(resource.body, "/properties/level")).casefold()
+        for resource in state.resources.values()
+        if resource.id.type.casefold() == LOCK_TYPE.casefold()
+        and f"{id_.key}/".startswith(f"{resource.id.scope.casefold()}/")
     ]
     return "readonly" if "readonly" in levels else next(iter(levels), None)
 
@@ -66,8 +67,8 @@ def check_name(call: Call) -> None:
     if refused is None:
         return
     wanted = (call.id.type.casefold(), call.id.name.casefold())
-    for each in call.state.resources.values():
-        if (each.id.type.casefold(), each.id.name.casefold()) == wanted and each.id.key != call.id.key:
+    for resource in call.state.resources.values():
+        if (resource.id.type.casefold(), resource.id.name.casefold()) == wanted and resource.id.key != call.id.key:
             raise RefusalError.as_described(refused, name=call.id.name)
 
 
@@ -114,10 +115,10 @@ def check_unused(call: Call) -> None:
     refused = call.habits.in_use
     if refused is None:
         return
-    for each in call.state.resources.values():
-        rules = call.state.habits_of(each.id.type).references
-        if any(target.key == call.id.key for rule in rules for target in _targets(rule, each.body)):
-            raise RefusalError.as_described(refused, target=each.id.text, name=call.id.name)
+    for resource in call.state.resources.values():
+        rules = call.state.habits_of(resource.id.type).references
+        if any(target.key == call.id.key for rule in rules for target in _targets(rule, resource.body)):
+            raise RefusalError.as_described(refused, target=resource.id.text, name=call.id.name)
 
 
 def _targets(rule: Reference, document: Mapping[str, Json]) -> Iterator[ArmId]:

@@ -69,17 +69,17 @@ def _set_limits(world: World, body: Json) -> Json:
 
 
 def _set_faults(world: World, body: Json) -> Json:
-    world.faults[:] = [Fault(**{**each, "wrong": Wrong(each.get("wrong", "status"))}) for each in body]
+    world.faults[:] = [Fault(**{**item, "wrong": Wrong(item.get("wrong", "status"))}) for item in body]
     return len(world.faults)
 
 
 def _set_failures(world: World, body: Json) -> Json:
-    world.failures[:] = [Failure(**each) for each in body]
+    world.failures[:] = [Failure(**item) for item in body]
     return len(world.failures)
 
 
 def _set_policies(world: World, body: Json) -> Json:
-    world.policies[:] = [Policy(**each) for each in body]
+    world.policies[:] = [Policy(**item) for item in body]
     return len(world.policies)
 
 

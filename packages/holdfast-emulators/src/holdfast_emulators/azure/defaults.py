@@ -52,9 +52,9 @@ class Filling:
                 return self._variable(whole[1], document, holder)
             return _VARIABLE.sub(lambda found: str(self._variable(found[1], document, holder)), value)
         if isinstance(value, Mapping):
-            return {key: self.expanded(each, document, holder) for key, each in value.items()}
+            return {key: self.expanded(item, document, holder) for key, item in value.items()}
         if isinstance(value, list | tuple):
-            return [self.expanded(each, document, holder) for each in value]
+            return [self.expanded(item, document, holder) for item in value]
         return value
 
     def _variable(self, name: str, document: Json, holder: Json) -> Json:
@@ -138,8 +138,8 @@ class Filling:
 
 def _open(document: dict[str, Json], pointer: str, when: Mapping[str, Json]) -> list[pointers.Spot]:
     """List the places of a pointer where the condition is met; objects are made on the way to them, and to no other."""
-    beside = {each: wanted for each, wanted in when.items() if not each.startswith("/")}
-    if not pointers.holds(document, {each: wanted for each, wanted in when.items() if each not in beside}):
+    beside = {item: wanted for item, wanted in when.items() if not item.startswith("/")}
+    if not pointers.holds(document, {item: wanted for item, wanted in when.items() if item not in beside}):
         return []
     found = pointers.spots(document, pointer, make=not beside)
     return [spot for spot in found if pointers.holds(document, beside, spot.holder)]

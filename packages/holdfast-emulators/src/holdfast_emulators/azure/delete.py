@@ -27,8 +27,8 @@ def delete(call: Call) -> Response:
 
 def remove(state: State, resource: Resource) -> None:
     """Take a resource away, and what is below it; some keep their names for a while."""
-    for each in (*state.below(resource.id), resource):
-        soft_delete.bury(state, each)
+    for item in (*state.below(resource.id), resource):
+        soft_delete.bury(state, item)
     state.remove(resource.id)
     habits = state.habits_of(resource.id.type)
     if habits.lag_seconds:

@@ -79,7 +79,7 @@ def start(call: Call, resource: Resource, kind: str, how: Operation, finish: Cal
 
 def _failing(call: Call) -> Failure | None:
     failures = call.state.failures
-    return next((each for each in failures if each.strikes(call.request.method, call.id.text)), None)
+    return next((failure for failure in failures if failure.strikes(call.request.method, call.id.text)), None)
 
 
 def _settle(state: State, resource: Resource, before: Resource | None, failure: Failure | None) -> None:

@@ -101,7 +101,7 @@ def holds(document: Json, when: Mapping[str, Json], beside: Json = None) -> bool
     for pointer, wanted in when.items():
         found = get(document, pointer) if pointer.startswith("/") else get(beside, f"/{pointer}")
         allowed = wanted if isinstance(wanted, list | tuple) else (wanted,)
-        if not any(_same(found, each) for each in allowed):
+        if not any(_same(found, item) for item in allowed):
             return False
     return True
 

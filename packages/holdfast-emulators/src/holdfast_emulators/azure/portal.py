@@ -53,7 +53,7 @@ class Console:
     def recreate(self, ident: str) -> None:
         """Delete a resource and make it again as it was, children too: its id is the same, it is another one."""
         with self._at(ident) as resource:
-            family = [each.snapshot() for each in (resource, *self.state.below(resource.id))]
+            family = [item.snapshot() for item in (resource, *self.state.below(resource.id))]
             self.state.remove(resource.id)
             for was in family:
                 write.write(self.state, was.id, was.body, self._stamp(), partial=True)

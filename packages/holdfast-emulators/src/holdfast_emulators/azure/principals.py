@@ -41,7 +41,7 @@ class Principal:
     def may(self, method: str, path: str) -> bool:
         """Return True if it is allowed to do something."""
         wanted = f"{method} {path}".casefold()
-        return not any(fnmatchcase(wanted, each.casefold()) for each in self.forbidden)
+        return not any(fnmatchcase(wanted, item.casefold()) for item in self.forbidden)
 
 
 @dataclass(slots=True)

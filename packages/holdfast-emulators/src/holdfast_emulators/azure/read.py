@@ -90,20 +90,24 @@ def collection(call: Call) -> Response:
     if id_.namespace and id_.group is not None and not _has_group(state, id_):
         raise group_not_found(id_.group)
     if not id_.namespace and id_.types[-1].casefold() == "subscriptions":
-        return Response.of(200, {"value": [subscription(state, each) for each in sorted(state.subscriptions)]})
+        return Response.of(200, {"value": [subscription(state, item) for item in sorted(state.subscriptions)]})
     if whole:
         type_ = id_.type.casefold()
-        found = [each for each in state.resources.values() if each.id.type.casefold() == type_ and _is_in(each, id_)]
+        found = [
+            resource
+            for resource in state.resources.values()
+            if resource.id.type.casefold() == type_ and _is_in(resource, id_)
+        ]
     else:
         found = state.in_collection(id_)
-    return paged(call, [each for each in (seen(state, one.id) for one in found) if each is not None], habits)
+    return paged(call, [element for element in (seen(state, item.id) for item in found) if element is not None], habits)
 
 
 def everything(call: Call, scope: ArmId) -> Response:
     """List resources of all types, in short: without their properties. `$filter=resourceType eq 'x'` is understood."""
     wanted = call.request.query.get("$filter", "").partition("resourceType eq ")[2].strip("' ").casefold()
-    found = [each for each in call.state.below(scope) if each.id.namespace and not each.id.is_child]
-    found = [each for each in found if not wanted or each.id.type.casefold() == wanted]
+    found = [item for item in call.state.below(scope) if item.id.namespace and not item.id.is_child]
+    found = [item for item in found if not wanted or item.id.type.casefold() == wanted]
     return paged(call, found, Habits("Microsoft.Resources/resources"), short=True)
 
 
@@ -120,7 +124,7 @@ def paged(call: Call, found: list[Resource], habits: Habits, *, short: bool = Fa
     query = call.request.query
     size = int(query.get("$top", habits.page_size))
     start = int(query.get("$skiptoken", "0"))
-    items = [_item(call, each, habits, short=short) for each in found[start : start + size]]
+    items = [_item(call, item, habits, short=short) for item in found[start : start + size]]
     body = b'{"value":[' + b",".join(items) + b"]"
     if start + size < len(found):
         body += b',"nextLink":' + orjson.dumps(_next(call.request, start + size))

@@ -83,7 +83,7 @@ def _read(state: State, request: Request) -> ArmId | Response:
 def _provider(state: State, request: Request, subscription: str, namespace: str, register: str | None) -> Response:
     """Show or register a resource provider."""
     if register and request.method == "POST":
-        state.unregistered = {each for each in state.unregistered if each.casefold() != namespace.casefold()}
+        state.unregistered = {item for item in state.unregistered if item.casefold() != namespace.casefold()}
     word = "NotRegistered" if _is_unregistered(state, namespace) else "Registered"
     id_ = f"/subscriptions/{subscription}/providers/{namespace}"
     types = [
@@ -96,7 +96,7 @@ def _provider(state: State, request: Request, subscription: str, namespace: str,
 
 
 def _is_unregistered(state: State, namespace: str) -> bool:
-    return namespace.casefold() in {each.casefold() for each in state.unregistered}
+    return namespace.casefold() in {item.casefold() for item in state.unregistered}
 
 
 # -- checks

@@ -133,4 +133,4 @@ def _apply(rule: Rewrite, spot: pointers.Spot, by: Json) -> None:
     elif not rule.keys:
         spot.put(WAYS[rule.how](value, by))
     elif isinstance(value, dict):
-        spot.put({WAYS[rule.how](key, by): each for key, each in value.items()})
+        spot.put({WAYS[rule.how](key, by): item for key, item in value.items()})

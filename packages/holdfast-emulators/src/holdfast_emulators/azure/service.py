@@ -74,8 +74,8 @@ class World:
         chance = chance or random.Random(0)  # noqa: S311 - ids, not secrets
         self.state = State((clock or _SystemClock()).now, chance, self.tenant, pace)
         self.state.subscriptions.add(self.subscription)
-        for each in (packs.shipped() if habits is None else habits).values():
-            self.state.habits[each.type.casefold()] = each
+        for item in (packs.shipped() if habits is None else habits).values():
+            self.state.habits[item.type.casefold()] = item
         self._ids = random.Random(1)  # noqa: S311 - request ids must not move what chance decides
 
     # -- habits
@@ -104,16 +104,16 @@ class World:
         with self.state.lock:
             self.teach(type, rule)
             wanted = type.casefold()
-            found = [each for each in self.state.resources.values() if each.id.type.casefold() == wanted]
-            for each in found:
-                value = self.state.filling(each, None).expanded(rule.value)
-                if defaults.place(each.body, rule.at, value):
-                    self.state.touch(each, None)
+            found = [resource for resource in self.state.resources.values() if resource.id.type.casefold() == wanted]
+            for item in found:
+                value = self.state.filling(item, None).expanded(rule.value)
+                if defaults.place(item.body, rule.at, value):
+                    self.state.touch(item, None)
             return len(found)
 
     def _forget_renderings(self) -> None:
-        for each in self.state.resources.values():
-            each.cache.clear()
+        for resource in self.state.resources.values():
+            resource.cache.clear()
 
     # -- who and where
 
@@ -155,12 +155,12 @@ class World:
         """Let a policy work on what is there already; return the ids of what it changed."""
         with self.state.lock:
             changed = []
-            for each in list(self.state.resources.values()):
-                after = policy.applied(each.body) if policy.concerns(each.id, each.body) else each.body
-                if after != each.body:
-                    each.body = after
-                    self.state.touch(each, self.state.stamp(PRINCIPAL, "Application"))
-                    changed.append(each.id.text)
+            for resource in list(self.state.resources.values()):
+                after = policy.applied(resource.body) if policy.concerns(resource.id, resource.body) else resource.body
+                if after != resource.body:
+                    resource.body = after
+                    self.state.touch(resource, self.state.stamp(PRINCIPAL, "Application"))
+                    changed.append(resource.id.text)
             return changed
 
     @property
@@ -198,8 +198,8 @@ class World:
         """List the ids of all resources, or of those of a type, oldest first."""
         with self.state.lock:
             self.state.catch_up()
-            found = [each.id for each in self.state.resources.values()]
-            return [each.text for each in found if type == "*" or type.casefold() == each.type.casefold()]
+            found = [resource.id for resource in self.state.resources.values()]
+            return [item.text for item in found if type == "*" or type.casefold() == item.type.casefold()]
 
     # -- answering
 
@@ -229,7 +229,7 @@ class World:
         return response
 
     def _admitted(self, request: Request, principal: Principal) -> Response:
-        fault = next((each for each in self.faults if each.strikes(request.method, request.path)), None)
+        fault = next((item for item in self.faults if item.strikes(request.method, request.path)), None)
         return (
             self._proper(request, principal)
             if fault is None

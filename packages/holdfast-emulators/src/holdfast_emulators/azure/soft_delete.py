@@ -45,7 +45,7 @@ def recover(call: Call, sent: Mapping[str, Json]) -> Resource | None:
 
 def habits_below(state: State, id_: ArmId) -> Habits | None:
     """Return the type whose deleted resources a path is about: .../deletedVaults, .../locations/l/deletedVaults/n."""
-    words = [each.casefold() for each in id_.types[-2:]]
+    words = [item.casefold() for item in id_.types[-2:]]
     if not any(word.startswith("deleted") for word in words):
         return None
     for habits in state.habits.values():
@@ -59,9 +59,9 @@ def habits_below(state: State, id_: ArmId) -> Habits | None:
 def answer(call: Call, habits: Habits) -> Response:
     """List, show or purge what is deleted."""
     state, type_ = call.state, habits.type.casefold()
-    listed = [each for (kind, _), each in state.deleted.items() if kind == type_]
+    listed = [item for (kind, _), item in state.deleted.items() if kind == type_]
     if call.id.is_collection and call.request.method == "GET":
-        return Response.of(200, {"value": [_shown(each) for each in listed]})
+        return Response.of(200, {"value": [_shown(item) for item in listed]})
     slot = (type_, call.id.names[-1].casefold())
     if slot not in state.deleted:
         raise not_found(call.id.type, call.id.names[-1], None)

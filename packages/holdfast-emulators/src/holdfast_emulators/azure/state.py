@@ -156,7 +156,7 @@ class State:
 
     def below(self, id_: ArmId) -> list[Resource]:
         """List everything below a resource, group or subscription."""
-        return [each for each in self.resources.values() if each.id.is_within(id_)]
+        return [resource for resource in self.resources.values() if resource.id.is_within(id_)]
 
     # -- changing
 
@@ -167,9 +167,9 @@ class State:
 
     def remove(self, id_: ArmId) -> None:
         """Take a resource away, and everything below it."""
-        for each in (*self.below(id_), *filter(None, [self.find(id_)])):
-            self.resources.pop(each.id.key, None)
-            self._collections.get(each.id.collection().key, {}).pop(each.id.key, None)
+        for item in (*self.below(id_), *filter(None, [self.find(id_)])):
+            self.resources.pop(item.id.key, None)
+            self._collections.get(item.id.collection().key, {}).pop(item.id.key, None)
         self._touch_parent(id_)
 
     def touch(self, resource: Resource, who: Stamp | None, *, changed: bool = True) -> None:
@@ -187,7 +187,7 @@ class State:
         if parent is None:
             return
         habits = self.habits_of(parent.id.type)
-        if any(each.child.casefold() == id_.types[-1].casefold() for each in habits.embedded):
+        if any(item.child.casefold() == id_.types[-1].casefold() for item in habits.embedded):
             parent.etag = guid(self.chance)
             parent.cache.clear()
 

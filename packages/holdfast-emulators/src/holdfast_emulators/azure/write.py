@@ -94,7 +94,7 @@ def write(state: State, id_: ArmId, sent: Mapping[str, Json], who: Stamp, *, par
 
 def _write_children(state: State, resource: Resource, rule: Embedded, listed: Json, who: Stamp) -> bool:
     """Write the children that a parent's list names, and remove those it does not, as far as the type does that."""
-    there = {each.id.key: each for each in state.in_collection(resource.id.child(rule.child, "").collection())}
+    there = {element.id.key: element for element in state.in_collection(resource.id.child(rule.child, "").collection())}
     if not isinstance(listed, list):
         doomed = list(there.values()) if rule.omitted == "wipe" else []
         named = {}
@@ -103,7 +103,7 @@ def _write_children(state: State, resource: Resource, rule: Embedded, listed: Js
             resource.id.child(rule.child, str(item.get("name"))): item for item in listed if isinstance(item, dict)
         }
         keys = {id_.key for id_ in named}
-        doomed = [each for key, each in there.items() if key not in keys] if rule.unlisted == "wipe" else []
+        doomed = [element for key, element in there.items() if key not in keys] if rule.unlisted == "wipe" else []
     changed = bool(doomed)
     for child in doomed:
         state.remove(child.id)

@@ -58,7 +58,7 @@ class ControlPlane:
 
     def need(self, *services: str) -> None:
         """Start those services that are not up, with what they need; raise Unavailable if one does not come up."""
-        wanted = list(dict.fromkeys(each for name in services for each in _NEEDS.get(name, (name,))))
+        wanted = list(dict.fromkeys(item for name in services for item in _NEEDS.get(name, (name,))))
         with install.locked(self.layout.folder / "control.lock"):
             first = [name for name in wanted if name not in ("nova", "cinder") and not self.is_up(name)]
             processes.spawn(self.layout, first)

@@ -17,7 +17,7 @@ from holdfast.testing.conformance import CallType, ProviderUnderTest, Sample
 from holdfast.testing.memory import MemoryProvider, MemoryService
 
 KINDS: Final = {"Thing": False, "Patched": True}  # with whether it takes patches
-FAILURES: Final = tuple(each for each in ReadError if each is not ReadError.WITHHELD)  # withheld is an answer, for ever
+FAILURES: Final = tuple(item for item in ReadError if item is not ReadError.WITHHELD)  # withheld is an answer, for ever
 _VERBS: Final = {
     CallType.READ: ("read",),
     CallType.LIST: ("list", "find"),
@@ -33,7 +33,7 @@ class MemoryDriftInjector:
 
     async def ids(self, kind: str) -> Collection[str]:
         """Return the ids of the existing resources."""
-        return [ident for found, ident in self._world.things if found == kind]
+        return [ident for thing, ident in self._world.things if thing == kind]
 
     async def get(self, kind: str, ident: str) -> Json:
         """Return a copy, without the name, which is no configuration."""

@@ -20,7 +20,7 @@ class Console:
 
     def named(self, name: str) -> Endpoint:
         """Return the endpoint of that name, the oldest if there are several."""
-        return next(each for each in self.account.endpoints.values() if each.fields["name"] == name)
+        return next(endpoint for endpoint in self.account.endpoints.values() if endpoint.fields["name"] == name)
 
     def edit(self, ident: str, template: Mapping[str, Json] | None = None, **fields: Json) -> None:
         """Change an endpoint; fields are in the words of GraphQL, those of its container under `template`.

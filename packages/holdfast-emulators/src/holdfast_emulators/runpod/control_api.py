@@ -30,7 +30,7 @@ def _done(server: RunPodServer, what: str, body: dict[str, object] | list[dict[s
     if isinstance(body, list):
         if what != "faults":
             raise KeyError(what)
-        server.faults[:] = [Fault(**{**each, "wrong": Wrong(str(each["wrong"]))}) for each in body]  # type: ignore[arg-type]
+        server.faults[:] = [Fault(**{**item, "wrong": Wrong(str(item["wrong"]))}) for item in body]  # type: ignore[arg-type]
         return len(server.faults)
     match what:
         case "journal":
@@ -47,6 +47,6 @@ def _done(server: RunPodServer, what: str, body: dict[str, object] | list[dict[s
         case "advance":
             return server.advance(float(str(body.get("seconds", 0))), days=float(str(body.get("days", 0))))
         case "endpoints":
-            return {ident: each.fields["name"] for ident, each in server.account.endpoints.items()}
+            return {ident: endpoint.fields["name"] for ident, endpoint in server.account.endpoints.items()}
         case _:
             raise KeyError(what)

@@ -119,8 +119,8 @@ def _myself(caller: Caller) -> Json:
         ],
         "podTemplates": lambda _: [template_view(template) for template in account.templates.values()],
         "networkVolumes": lambda _: [
-            {"id": each.id, "name": each.name, "size": each.size, "dataCenterId": each.data_centre}
-            for each in world.seen_volumes(account)
+            {"id": volume.id, "name": volume.name, "size": volume.size, "dataCenterId": volume.data_centre}
+            for volume in world.seen_volumes(account)
         ],
         "flashApps": lambda _: [_app(account, name) for name in account.apps.values()],
     }
@@ -147,15 +147,19 @@ def _app(account: Account, name: str) -> Json:
     ident = next((ident for ident, known in account.apps.items() if known == name), None)
     if ident is None:
         return None
-    environments = [_environment_view(account, each) for each in account.environments.values() if each.app == ident]
+    environments = [
+        _environment_view(account, environment)
+        for environment in account.environments.values()
+        if environment.app == ident
+    ]
     return {"id": ident, "name": name, "flashEnvironments": environments, "flashBuilds": []}
 
 
 def _environment_by_name(caller: Caller, wanted: Mapping[str, Json]) -> Json:
     account = _signed_in(caller)
-    for each in account.environments.values():
-        if each.name == wanted["name"] and each.app == wanted["flashAppId"]:
-            return _environment_view(account, each)
+    for environment in account.environments.values():
+        if environment.name == wanted["name"] and environment.app == wanted["flashAppId"]:
+            return _environment_view(account, environment)
     return None
 
 
@@ -166,14 +170,16 @@ def _environment(caller: Caller, ident: str) -> Json:
 
 
 def _environment_view(account: Account, environment: Environment) -> Document:
-    inside = [each for each in account.endpoints.values() if each.fields["flashEnvironmentId"] == environment.id]
+    inside = [
+        endpoint for endpoint in account.endpoints.values() if endpoint.fields["flashEnvironmentId"] == environment.id
+    ]
     return {
         "id": environment.id,
         "name": environment.name,
         "state": "HEALTHY",
         "activeBuildId": None,
         "createdAt": None,
-        "endpoints": [{"id": each.id, "name": each.fields["name"]} for each in inside],
+        "endpoints": [{"id": item.id, "name": item.fields["name"]} for item in inside],
         "networkVolumes": [],
     }
 
@@ -270,7 +276,7 @@ def _delete_endpoint(world: World, account: Account, ident: str) -> None:
 
 
 def _delete_template(world: World, account: Account, name: str) -> None:
-    found = next((each for each in account.templates.values() if each.fields["name"] == name), None)
+    found = next((template for template in account.templates.values() if template.fields["name"] == name), None)
     if found is None:
         raise RefusedError(400, "Template not found")
     world.remove_template(account, found)

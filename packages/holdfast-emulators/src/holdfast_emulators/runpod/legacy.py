@@ -19,7 +19,7 @@ def answer(call: Call) -> Reply:
 def _routed(call: Call) -> Reply:
     match (call.method, call.steps):
         case ("GET", ("networkvolumes",)):
-            return Reply(200, [_view(each) for each in call.world.seen_volumes(call.account)])
+            return Reply(200, [_view(volume) for volume in call.world.seen_volumes(call.account)])
         case ("POST", ("networkvolumes",)):
             body = call.body if isinstance(call.body, dict) else {}
             made = call.world.make_volume(

@@ -103,7 +103,7 @@ def _listed(call: Call, name: str, items: list[Document]) -> Reply:
 
 def _list_endpoints(call: Call) -> Reply:
     shown = call.world.seen_endpoints(call.account)
-    return _listed(call, "endpoints", [rest_views.endpoint(call.world, *each) for each in shown])
+    return _listed(call, "endpoints", [rest_views.endpoint(call.world, *item) for item in shown])
 
 
 def _make_endpoint(call: Call) -> Reply:
@@ -150,7 +150,9 @@ def _delete_endpoint(call: Call) -> Reply:
 
 
 def _list_templates(call: Call) -> Reply:
-    return _listed(call, "templates", [rest_views.template(each) for each in call.world.seen_templates(call.account)])
+    return _listed(
+        call, "templates", [rest_views.template(template) for template in call.world.seen_templates(call.account)]
+    )
 
 
 def _make_template(call: Call) -> Reply:
@@ -188,7 +190,7 @@ def _delete_template(call: Call) -> Reply:
 
 
 def _list_volumes(call: Call) -> Reply:
-    listed = [rest_views.volume(each) for each in call.world.seen_volumes(call.account)]
+    listed = [rest_views.volume(volume) for volume in call.world.seen_volumes(call.account)]
     return _listed(call, "networkVolumes", listed)
 
 

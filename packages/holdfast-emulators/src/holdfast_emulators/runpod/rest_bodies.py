@@ -179,12 +179,12 @@ def _cpu(world: World, given: Json) -> list[str] | None:
     if not isinstance(given, list) or not given:
         raise RefusedError(422, "Request validation failed.", ("cpu: at least one",))
     names = []
-    for each in given:
-        checked(each, frozenset({"id", "vcpuCount", "memory"}), ("id", "vcpuCount"))
-        vcpus = _whole(each["vcpuCount"], "cpu.vcpuCount", 2)
+    for item in given:
+        checked(item, frozenset({"id", "vcpuCount", "memory"}), ("id", "vcpuCount"))
+        vcpus = _whole(item["vcpuCount"], "cpu.vcpuCount", 2)
         if vcpus & (vcpus - 1):
             raise RefusedError(422, "Request validation failed.", ("cpu.vcpuCount: must be a power of two",))
-        names.append(f"{each['id']}-{vcpus}-{vcpus * world.catalogue.flavours.get(each['id'], 0)}")
+        names.append(f"{item['id']}-{vcpus}-{vcpus * world.catalogue.flavours.get(item['id'], 0)}")
     return respelling.instances(names, world.catalogue)
 
 

@@ -110,7 +110,7 @@ def releases(world: World, found: Endpoint) -> Document:
             "workersTotal": total,
             "percentOnLatest": 100 if total == 0 else round(100 * fresh / total),
         },
-        "releases": [_release(each, found) for each in found.releases],
+        "releases": [_release(release, found) for release in found.releases],
     }
 
 

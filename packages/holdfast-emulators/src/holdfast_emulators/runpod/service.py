@@ -220,7 +220,7 @@ class World:
     def change_template(self, account: Account, template: Template, fields: Mapping[str, Json], by: str) -> None:
         """Change a template the way GraphQL does: the endpoints on it roll."""
         self._check_name(account, fields.get("name", template.fields["name"]), template)
-        users = [each for each in account.endpoints.values() if each.fields["templateId"] == template.id]
+        users = [item for item in account.endpoints.values() if item.fields["templateId"] == template.id]
         for endpoint in users:
             self._remember(account, endpoint)
         self._templates.remember(template.id, template, self.habits.lag_reads)
@@ -248,7 +248,7 @@ class World:
     def _check_name(self, account: Account, name: str | None, own: Template | None) -> None:
         if not name:
             raise RefusedError(400, "a template needs a name")
-        if any(each.fields["name"] == name and each is not own for each in account.templates.values()):
+        if any(template.fields["name"] == name and template is not own for template in account.templates.values()):
             raise RefusedError(400, "template name must be unique")
 
     def seen_template(self, account: Account, ident: str) -> Template | None:
@@ -257,7 +257,7 @@ class World:
 
     def seen_templates(self, account: Account) -> list[Template]:
         """Return the templates people made, as a list sees them; those of endpoints are not shown."""
-        own = {ident: each for ident, each in account.templates.items() if each.bound_to is None}
+        own = {ident: template for ident, template in account.templates.items() if template.bound_to is None}
         return list(self._templates.all_seen(own))
 
     # -- volumes

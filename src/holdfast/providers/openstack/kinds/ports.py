@@ -34,10 +34,10 @@ class _PortManner(Manner):
         """Change a port; a DHCP option goes only by being set to nothing."""
         out = dict(body)
         if "extra_dhcp_opts" in out:
-            wanted = {(each.get("opt_name"), each.get("ip_version", 4)) for each in out["extra_dhcp_opts"] or ()}
-            for each in item.body.get("extra_dhcp_opts") or ():
-                if (each.get("opt_name"), each.get("ip_version", 4)) not in wanted:
-                    gone = {"opt_name": each.get("opt_name"), "ip_version": each.get("ip_version", 4)}
+            wanted = {(opt.get("opt_name"), opt.get("ip_version", 4)) for opt in out["extra_dhcp_opts"] or ()}
+            for element in item.body.get("extra_dhcp_opts") or ():
+                if (element.get("opt_name"), element.get("ip_version", 4)) not in wanted:
+                    gone = {"opt_name": element.get("opt_name"), "ip_version": element.get("ip_version", 4)}
                     out["extra_dhcp_opts"] = [*out["extra_dhcp_opts"], {**gone, "opt_value": None}]
         return await super().put(calls, thing, item, out, headers)
 

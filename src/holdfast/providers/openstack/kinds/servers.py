@@ -145,8 +145,8 @@ class _ServerManner(Manner):
 def _is_at_rest(manner: _ServerManner, item: Item, token: Mapping[str, Json]) -> bool:
     """Return True if a server does nothing, and has plugged in what it was to have."""
     wanted = attachments.wanted_of(token)
-    plugs = (each for each in (_INTERFACES, _VOLUMES) if each.name in wanted)
-    return manner.trouble(item) is None and all(each.is_so(item, wanted[each.name]) for each in plugs)
+    plugs = (element for element in (_INTERFACES, _VOLUMES) if element.name in wanted)
+    return manner.trouble(item) is None and all(plug.is_so(item, wanted[plug.name]) for plug in plugs)
 
 
 async def _acted(calls: Calls, item: Item, action: Json, token: Mapping[str, Json]) -> WriteFailure | InProgress:

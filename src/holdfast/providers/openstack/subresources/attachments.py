@@ -42,7 +42,7 @@ class Plugs:
         """Return the current attachments."""
         if self.key == "portId":
             return [{"portId": port["id"], "networkId": port.get("network_id")} for port in item.more.get("ports", ())]
-        return [{"volumeId": each["id"]} for each in item.body.get(_VOLUMES) or ()]
+        return [{"volumeId": element["id"]} for element in item.body.get(_VOLUMES) or ()]
 
     def view(self, item: Item) -> Json:
         """Return the rows in the order of their ids."""

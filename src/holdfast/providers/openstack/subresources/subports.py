@@ -32,7 +32,7 @@ class SubPorts:
         found = item.body.get("sub_ports", ABSENT)
         if found is ABSENT:
             return ABSENT
-        return sorted((naming.to_camel({**each}) for each in found), key=lambda each: str(each.get("portId")))
+        return sorted((naming.to_camel({**element}) for element in found), key=lambda each: str(each.get("portId")))
 
     def normal(self, value: Json) -> Json:
         """Return the declaration as it is."""
@@ -48,10 +48,12 @@ class SubPorts:
 
     async def _exchange(self, calls: Calls, item: Item, wanted: Json) -> WriteFailure | bool:
         """Take out what is not wanted, or not so; then put in what is missing."""
-        want = {each.get("portId"): naming.to_snake({**each}) for each in wanted or ()}
-        live = {each.get("port_id"): each for each in item.body.get("sub_ports") or ()}
-        out = [{"port_id": port} for port, each in live.items() if port not in want or not _is_so(want[port], each)]
-        into = [each for port, each in want.items() if port not in live or not _is_so(each, live[port])]
+        want = {element.get("portId"): naming.to_snake({**element}) for element in wanted or ()}
+        live = {element.get("port_id"): element for element in item.body.get("sub_ports") or ()}
+        out = [
+            {"port_id": port} for port, element in live.items() if port not in want or not _is_so(want[port], element)
+        ]
+        into = [element for port, element in want.items() if port not in live or not _is_so(element, live[port])]
         for verb, ports in (("remove_subports", out), ("add_subports", into)):
             if ports:
                 answer = await calls.send(

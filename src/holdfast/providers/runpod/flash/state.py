@@ -88,7 +88,7 @@ def read(file: str | PathLike[str]) -> dict[str, Left]:
     if not isinstance(resources, Mapping) or not isinstance(stamps, Mapping):
         raise InputError(f"{path} is no state of Flash's: it holds no map of resources")
     listed = [_left(str(key), resource, stamps.get(key)) for key, resource in resources.items()]
-    return {each.key: each for each in listed}
+    return {left.key: left for left in listed}
 
 
 def _left(key: str, resource: object, stamp: Json) -> Left:

@@ -61,7 +61,7 @@ def _allowed_cuda_set(values: Values) -> None:
 def _datacenter_set(values: Values) -> None:
     given = values["datacenter"]
     listed = [] if given is None else given if isinstance(given, list | tuple) else [given]
-    values["datacenter"] = [datacenters.centre(str(each)) for each in listed] or None
+    values["datacenter"] = [datacenters.centre(str(item)) for item in listed] or None
     values["locations"] = datacenters.joined(values["datacenter"] or []) or None
 
 
@@ -147,7 +147,7 @@ def _allowed_cuda(out: dict[str, Json], values: Values, _policy: EnvPolicy, _key
 def _instances(out: dict[str, Json], values: Values, _policy: EnvPolicy, _key: bytes) -> None:
     names = values["instanceIds"]
     if names:  # nearly always one
-        out["instanceIds"] = str(names[0]) if len(names) == 1 else ",".join(sorted({str(each) for each in names}))
+        out["instanceIds"] = str(names[0]) if len(names) == 1 else ",".join(sorted({str(name) for name in names}))
 
 
 def _locations(out: dict[str, Json], values: Values, _policy: EnvPolicy, _key: bytes) -> None:
@@ -157,7 +157,7 @@ def _locations(out: dict[str, Json], values: Values, _policy: EnvPolicy, _key: b
 
 def _volumes(out: dict[str, Json], values: Values, _policy: EnvPolicy, _key: bytes) -> None:
     if values["networkVolumes"]:
-        out["networkVolumes"] = [each.identity() for each in values["networkVolumes"]]
+        out["networkVolumes"] = [networkVolume.identity() for networkVolume in values["networkVolumes"]]
     elif values["networkVolumeId"]:
         out["networkVolumes"] = [{"id": values["networkVolumeId"]}]
 

@@ -122,7 +122,7 @@ class ServerlessResource(DeployableResource):
         if value is None:
             return None
         listed = value if isinstance(value, list | tuple) else [value]
-        return [datacenters.centre(each) if isinstance(each, str) else each for each in listed]
+        return [datacenters.centre(item) if isinstance(item, str) else item for item in listed]
 
     @field_validator("scalerType", "type")
     @classmethod
@@ -244,7 +244,7 @@ class ServerlessResource(DeployableResource):
     def _serialize_words(self, value: Any) -> Any:  # noqa: ANN401
         if value is None:
             return None
-        return [str(each) for each in value] if isinstance(value, list | tuple) else str(value)
+        return [str(item) for item in value] if isinstance(value, list | tuple) else str(value)
 
 
 def _unordered(value: Json) -> Json:

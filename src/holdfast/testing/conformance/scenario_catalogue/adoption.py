@@ -81,7 +81,7 @@ def _named(fields: Mapping[str, Json]) -> str:
 
 
 def _why(report: object) -> str:
-    return "; ".join(one.reason for one in getattr(report, "waiting", ())) or "it was not held"
+    return "; ".join(item.reason for item in getattr(report, "waiting", ())) or "it was not held"
 
 
 def _expect_untouched(process: EngineProcess) -> None:

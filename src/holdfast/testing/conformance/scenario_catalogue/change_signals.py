@@ -65,7 +65,7 @@ async def _watched(run: ScenarioRun, reader: Reader, watcher: SupportsWatch) -> 
     await _expect_versions(reader, declarations, idents, signals)
     found = {name: await _findings(process, declarations, distort(signals)) for name, distort in DISTORTIONS.items()}
     polled = found["lost"]
-    expect({address for address, _, _ in polled} == {str(each.address) for each in declarations}, "drift was not found")
+    expect({address for address, _, _ in polled} == {str(item.address) for item in declarations}, "drift was not found")
     for name, drift in found.items():
         expect(drift == polled, f"with signals {name} the findings are {drift}, and without signals {polled}")
     before = await _position(watcher, kind)
