@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from holdfast.testing import conformance
-from holdfast.testing.conformance import Case, Outcome
+from holdfast.testing.conformance import Outcome, ScenarioCase
 from holdfast_emulators import providers_under_test
 
 NOT_APPLICABLE = {
@@ -34,7 +34,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("name, case", CASES)
-def test_a_shipped_provider_passes_everything_that_can_be_asked_of_it(name: str, case: Case):
+def test_a_shipped_provider_passes_everything_that_can_be_asked_of_it(name: str, case: ScenarioCase):
     results = asyncio.run(case.assert_passes())
     left_out = {result.scenario for result in results if result.outcome is Outcome.NOT_APPLICABLE}
     assert left_out <= NOT_APPLICABLE[name], results

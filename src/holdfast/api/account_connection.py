@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, field, replace
 
 from holdfast.errors import DeployError, InputError
-from holdfast.manifests.project import ConnectionSpec, Project
+from holdfast.manifests.project import ConnectionSpec, ProjectFile
 from holdfast.manifests.secrets import Resolver
 from holdfast.model.read_result import ReadFailure
 from holdfast.model.record import dataclass
@@ -29,7 +29,7 @@ class Chosen:
     account: str | None = None
 
 
-async def choose(project: Project, provider: str, name: str | None, environ: Mapping[str, str]) -> Chosen:
+async def choose(project: ProjectFile, provider: str, name: str | None, environ: Mapping[str, str]) -> Chosen:
     """Return the named connection, else the default or only one of the provider, else that of the environment.
 
     Raise InputError if no connection fits or several do. Raise DeployError if the account cannot be read now.
@@ -45,7 +45,7 @@ async def choose(project: Project, provider: str, name: str | None, environ: Map
     return Chosen(connection, replace(RateLimits(), **given), await account_of(connection))
 
 
-def _declared(project: Project, provider: str, name: str | None) -> ConnectionSpec | None:
+def _declared(project: ProjectFile, provider: str, name: str | None) -> ConnectionSpec | None:
     fitting = {
         connection.name: connection for connection in project.connections.values() if connection.provider == provider
     }

@@ -21,13 +21,13 @@ from holdfast.api import account_connection, deploy_steps, inventory, object_dec
 from holdfast.api.account_connection import Chosen
 from holdfast.api.class_call import also_on_class
 from holdfast.api.inventory import Tracked
-from holdfast.api.object_declarations import Draft, Place
+from holdfast.api.object_declarations import ObjectDeclarations, ObjectOptions
 from holdfast.api.results import Checkup, Deployment, Undeployed
 from holdfast.api.workbench import Workbench
 from holdfast.compare import verdict_rules
 from holdfast.errors import DeployError, InputError
 from holdfast.manifests import project as projects
-from holdfast.manifests.project import Project
+from holdfast.manifests.project import ProjectFile
 from holdfast.model.decision import Action, Decision, Reason
 from holdfast.model.json import Json
 from holdfast.model.resource_spec import ResourceSpec
@@ -83,7 +83,7 @@ class ResourceManager:
     async def deploy(self, config: R) -> Deployment[R]:
         """Deploy a resource like `get_or_deploy_resource` and return the verdict and the action as well."""
         async with self._opened(object_declarations.provider_of(config)) as bench:
-            draft = Draft(self._place(bench))
+            draft = ObjectDeclarations(self._place(bench))
             address = draft.add(config)
             states = await bench.store.states(list(draft.declarations))
             brought = await deploy_steps.about(bench, draft.known(states), address)
@@ -129,7 +129,7 @@ class ResourceManager:
         return [found[place] for place in range(len(configs))]
 
     async def _looked(self, bench: Workbench, configs: Mapping[int, R]) -> dict[int, Checkup[R]]:
-        draft = Draft(self._place(bench))
+        draft = ObjectDeclarations(self._place(bench))
         sketches = {place: draft.sketch(config) for place, config in configs.items()}
         states = await bench.store.states([address for address, _ in sketches.values()])
         async with bench.world() as world:
@@ -182,7 +182,7 @@ class ResourceManager:
             provider = meant.declared.provider
         async with self._opened(provider) as bench:
             place = self._place(bench)
-            address = meant.address if meant is not None else Draft(place).add(config)  # type: ignore[arg-type]
+            address = meant.address if meant is not None else ObjectDeclarations(place).add(config)  # type: ignore[arg-type]
             state = await bench.store.state(address)
             if state is None:
                 raise InputError(f"{address} is not tracked here")
@@ -196,7 +196,7 @@ class ResourceManager:
 
     # -- project and store
 
-    def _project(self) -> Project:
+    def _project(self) -> ProjectFile:
         return projects.load(None, self._folder)
 
     @asynccontextmanager
@@ -208,11 +208,11 @@ class ResourceManager:
         async with workbench.opened(project, chosen, self._clock, self._patience, os.environ) as bench:
             yield bench
 
-    def _place(self, bench: Workbench) -> Place:
+    def _place(self, bench: Workbench) -> ObjectOptions:
         name, provider, account = bench.chosen.connection.name, bench.chosen.connection.provider, bench.chosen.account
-        return Place(name, provider, account, self._environment, bench.key, self._options)
+        return ObjectOptions(name, provider, account, self._environment, bench.key, self._options)
 
-    async def _states(self, project: Project) -> list[ResourceState]:
+    async def _states(self, project: ProjectFile) -> list[ResourceState]:
         async with workbench.memory(project) as store:
             return await self._states_in(store)
 

@@ -22,7 +22,7 @@ STAMP = "python.holdfast.dev/stamp"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ObjectOptions:
     """The connection, account and environment of resources, and the options that govern them."""
 
     connection: str
@@ -41,10 +41,10 @@ class _Reference:
 
 
 @dataclass(slots=True)
-class Draft:
+class ObjectDeclarations:
     """The declarations of some objects and of everything they refer to."""
 
-    place: Place
+    place: ObjectOptions
     declarations: dict[Address, Declaration] = field(default_factory=dict)
     outlines: dict[Address, Outline] = field(default_factory=dict)
     _means: SpecContext = field(init=False)

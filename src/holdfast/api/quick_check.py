@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeVar
 
-from holdfast.api.object_declarations import Draft
+from holdfast.api.object_declarations import ObjectDeclarations
 from holdfast.api.workbench import Workbench
 from holdfast.compare import verdict_rules
 from holdfast.model.address import Address
@@ -40,7 +40,7 @@ _Group = tuple[str, str]  # the kind, and the options as a string
 async def unmoved(
     bench: Workbench,
     world: Connections,
-    draft: Draft,
+    draft: ObjectDeclarations,
     sketches: Sequence[Sketch[R]],
     states: Mapping[Address, ResourceState],
 ) -> set[Address]:
@@ -59,7 +59,7 @@ async def unmoved(
 
 
 async def _of_group(
-    bench: Workbench, world: Connections, draft: Draft, members: Sequence[tuple[Sketch[R], ResourceState]]
+    bench: Workbench, world: Connections, draft: ObjectDeclarations, members: Sequence[tuple[Sketch[R], ResourceState]]
 ) -> set[Address]:
     """Check resources of one kind and equal options quickly. One resolved sample decides for all of them."""
     (first, _, config), state = members[0]
@@ -87,9 +87,9 @@ async def _of_group(
 
 
 async def _prepared(
-    bench: Workbench, world: Connections, draft: Draft, config: ResourceSpec
+    bench: Workbench, world: Connections, draft: ObjectDeclarations, config: ResourceSpec
 ) -> ResolvedResource | None:
-    one = Draft(draft.place)
+    one = ObjectDeclarations(draft.place)
     address = one.add(config)
     ready, _ = await bench.preparer(world, list(one.declarations.values())).prepare([address])
     return ready[0] if ready else None

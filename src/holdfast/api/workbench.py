@@ -13,7 +13,7 @@ import holdfast.store
 from holdfast.api.account_connection import Chosen
 from holdfast.app.wiring import Engine
 from holdfast.manifests import user_profiles, waivers
-from holdfast.manifests.project import Project
+from holdfast.manifests.project import ProjectFile
 from holdfast.manifests.secrets import Resolver
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
@@ -40,7 +40,7 @@ _calls = itertools.count(1)
 class Workbench:
     """Engine components wired to one project and connection."""
 
-    project: Project
+    project: ProjectFile
     store: Store
     chosen: Chosen
     key: bytes = field(repr=False)
@@ -105,7 +105,7 @@ def _tried_again(checked: CheckResult) -> CheckResult:
 
 
 @asynccontextmanager
-async def memory(project: Project) -> AsyncIterator[Store]:
+async def memory(project: ProjectFile) -> AsyncIterator[Store]:
     """Open the store of a project."""
     store = await holdfast.store.open(project.store)
     try:
@@ -116,7 +116,7 @@ async def memory(project: Project) -> AsyncIterator[Store]:
 
 @asynccontextmanager
 async def opened(
-    project: Project, chosen: Chosen, clock: Clock, patience: RetryPolicy, environ: Mapping[str, str]
+    project: ProjectFile, chosen: Chosen, clock: Clock, patience: RetryPolicy, environ: Mapping[str, str]
 ) -> AsyncIterator[Workbench]:
     """Open the store of a project and yield the components wired to it."""
     async with memory(project) as store:

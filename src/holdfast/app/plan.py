@@ -43,7 +43,7 @@ class Plan:
         """Return the plan of a check that kept all results, or gave them to `Entries`."""
         resources = (
             report.sink.entries
-            if isinstance(report.sink, Entries)
+            if isinstance(report.sink, PlanEntries)
             else {str(checked.address): _entry(checked) for checked in report.checked}
         )
         return cls(options, resources, _templates(report), report)
@@ -120,7 +120,7 @@ class Plan:
 
 
 @dataclass(slots=True)
-class Entries:
+class PlanEntries:
     """Collects the entries of a plan from the results of a check, which go on to another sink."""
 
     following: Sink

@@ -61,7 +61,7 @@ class Project:
     """An open project. It never changes: a method that learns something new returns another one."""
 
     options: ProjectOptions
-    config: project_files.Project
+    config: project_files.ProjectFile
     engine: Engine
     store_file: Path
     resources: ResourceSet
@@ -163,7 +163,7 @@ class Project:
         """Check the selected resources and return the writes that an apply would make."""
         from holdfast.app import plan
 
-        entries = plan.Entries(sink)
+        entries = plan.PlanEntries(sink)
         return plan.Plan.of(await replace(self, retries=True).run_check(progress, sink=entries), self.options)
 
     async def apply(self, plan: Plan | None = None) -> ApplyReport:
@@ -186,9 +186,9 @@ class Project:
         stop = stop if stop is not None else asyncio.Event()
         project = replace(self, retries=True)
         if plan is not None:
-            from holdfast.app.plan import Entries
+            from holdfast.app.plan import PlanEntries
 
-            plan.require_current(await project.run_check(record=False, sink=Entries(lambda _result: False)))
+            plan.require_current(await project.run_check(record=False, sink=PlanEntries(lambda _result: False)))
             arguments["only"] = plan.allows
         async with project.writable_connections() as connections:
             if not project.templates:
@@ -266,7 +266,7 @@ def _limits(spec: project_files.ConnectionSpec) -> RateLimits:
     return replace(RateLimits(), **given)
 
 
-def _policy_rules(config: project_files.Project, now: float) -> PolicyRules:
+def _policy_rules(config: project_files.ProjectFile, now: float) -> PolicyRules:
     waived: tuple[Waiver, ...] = ()
     if any(file.exists() for file in config.waivers):
         from holdfast.manifests import waivers
@@ -450,7 +450,7 @@ def governed(
     )
 
 
-def _located(error: InputError, config: project_files.Project) -> InputError:
+def _located(error: InputError, config: project_files.ProjectFile) -> InputError:
     """Add the line of the project file to an error that a provider raises about a connection."""
     if config.file is None:
         return error

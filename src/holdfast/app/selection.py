@@ -72,7 +72,7 @@ def parse_addresses(texts: Sequence[str]) -> list[Address]:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class StoreSelection:
     """A selection among the resources of the store; labels are those of the last check."""
 
     targets: Targets
@@ -107,11 +107,11 @@ class Scope:
             raise mistakes[0]
 
 
-async def scope_of(store: StateStore, options: ProjectOptions) -> Scope:
+async def scope_of(store: StateStore, options: ProjectOptions) -> StoreSelection:
     """Return the selection of the options. The store is read only if it is a part."""
     targets = selectors.parse_targets(options.targets)
     labels = selectors.parse_labels(options.selector or "")
     if not options.targets and not options.selector:
-        return Scope(targets, labels)
+        return StoreSelection(targets, labels)
     states = {state.address: state async for state in store.all_states()}
-    return Scope(targets, labels, is_all=False, states=states)
+    return StoreSelection(targets, labels, is_all=False, states=states)

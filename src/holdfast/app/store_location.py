@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from holdfast.store.protocol import Store
 
 
-def store_url(option: str | None, config: project_files.Project) -> str | Path:
+def store_url(option: str | None, config: project_files.ProjectFile) -> str | Path:
     """Return the URL or path of a project's store: of the option, of the environment, or of the project file."""
     return option or os.environ.get(holdfast.store.VARIABLE) or config.store
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.errors import HoldfastError
 from holdfast.manifests import file_discovery, loader
-from holdfast.manifests.project import Project
+from holdfast.manifests.project import ProjectFile
 from holdfast.model.address import Address
 from holdfast.model.record import dataclass
 from holdfast.model.verdict import Status
@@ -53,7 +53,7 @@ class Reach:
         return any(place in self.read or not self.folders.isdisjoint(place.parents) for place in there)
 
 
-def reach_of(files: Sequence[str], project: Project, store: Path) -> Reach:
+def reach_of(files: Sequence[str], project: ProjectFile, store: Path) -> Reach:
     """Return the files and folders that were read, given the named files."""
     found, _ = file_discovery.find(files, project.profiles)
     read = frozenset(Path(source.key) for source in found if source.path is not None)
@@ -61,7 +61,7 @@ def reach_of(files: Sequence[str], project: Project, store: Path) -> Reach:
     return Reach(read, folders, _bases(project, store))
 
 
-def _bases(project: Project, store: Path) -> list[Path]:
+def _bases(project: ProjectFile, store: Path) -> list[Path]:
     return list(dict.fromkeys(path.resolve() for path in (Path.cwd(), project.folder, store.parent.parent)))
 
 
@@ -97,7 +97,7 @@ async def in_whole_store(project: OpenProject) -> set[Address]:
     return undeclared | await _no_longer_among(states, config, store, path)
 
 
-async def edited_away(states: Sequence[ResourceState], project: Project, store: Store, path: Path) -> set[Address]:
+async def edited_away(states: Sequence[ResourceState], project: ProjectFile, store: Store, path: Path) -> set[Address]:
     """Return the resources that are no longer declared, by the store or by the files as they are now.
 
     Only files that were deleted, or edited after the last check of their declarations, are read.
@@ -134,7 +134,9 @@ def _edited_files(files: Mapping[str, float], bases: Sequence[Path]) -> set[str]
     return edited
 
 
-async def _no_longer_among(moved: Sequence[ResourceState], project: Project, store: Store, path: Path) -> set[Address]:
+async def _no_longer_among(
+    moved: Sequence[ResourceState], project: ProjectFile, store: Store, path: Path
+) -> set[Address]:
     """Return the resources of edited files that these do not declare any more; none if they cannot be read."""
     if not moved:
         return set()
@@ -143,7 +145,7 @@ async def _no_longer_among(moved: Sequence[ResourceState], project: Project, sto
 
 
 async def _declared_now(
-    moved: Sequence[ResourceState], project: Project, store: Store, path: Path
+    moved: Sequence[ResourceState], project: ProjectFile, store: Store, path: Path
 ) -> set[Address] | None:
     """Return the addresses declared now in the project or in the files of some resources. None: cannot be read."""
     if project.file is not None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from holdfast.reconcile.resolve import Blocked
 
 
-class Meter:
+class ProgressMeter:
     """Shows how many resources are done, how fast, and how long the rest takes."""
 
     def __init__(self, total: int, verb: str) -> None:

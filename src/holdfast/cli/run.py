@@ -14,7 +14,7 @@ from holdfast.app import project as app
 from holdfast.app import selection
 from holdfast.app.options import ProjectOptions, Reads
 from holdfast.app.project import Project
-from holdfast.app.selection import Scope
+from holdfast.app.selection import StoreSelection
 from holdfast.cli import stdout, terminal_escape
 from holdfast.cli.options import options_of
 from holdfast.reconcile.known_secrets import KnownSecrets
@@ -85,7 +85,7 @@ def in_project(
     return run(main)
 
 
-def in_store(arguments: dict[str, Any], body: Callable[[Project, Scope], Awaitable[int]]) -> int:
+def in_store(arguments: dict[str, Any], body: Callable[[Project, StoreSelection], Awaitable[int]]) -> int:
     """Run the body of a command that only reads the store, on all of it or the selected part."""
 
     async def scoped(project: Project) -> int:

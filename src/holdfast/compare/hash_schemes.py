@@ -26,7 +26,7 @@ _ID = re.compile(r"[a-z0-9][a-z0-9.-]*/[1-9][0-9]*")
 _SHA256 = re.compile(r"sha256:[0-9a-f]{64}")
 
 
-class Comparison(Enum):
+class HashComparison(Enum):
     """The result of comparing two hashes."""
 
     EQUAL = "equal"
@@ -124,11 +124,11 @@ class Registry:
             known = ", ".join(sorted(self._schemes))
             raise SchemeError(f"no scheme {scheme_id!r} is registered here; known are {known}") from None
 
-    def compare(self, one: StampedHash, other: StampedHash) -> Comparison:
+    def compare(self, one: StampedHash, other: StampedHash) -> HashComparison:
         """Compare two hashes. Only hashes of one and the same known scheme say anything."""
         if one.scheme != other.scheme or one.scheme not in self._schemes:
-            return Comparison.INCOMPARABLE
-        return Comparison.EQUAL if one.digest == other.digest else Comparison.DIFFERENT
+            return HashComparison.INCOMPARABLE
+        return HashComparison.EQUAL if one.digest == other.digest else HashComparison.DIFFERENT
 
 
 def _raw_digest(data: Json) -> str:
@@ -179,6 +179,6 @@ REGISTRY: Final = Registry(
 """The schemes of this release. Profiles add theirs with `REGISTRY.register`."""
 
 
-def compare(one: StampedHash, other: StampedHash) -> Comparison:
+def compare(one: StampedHash, other: StampedHash) -> HashComparison:
     """Compare two hashes by the schemes of this release."""
     return REGISTRY.compare(one, other)

@@ -41,8 +41,8 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.record import dataclass
 from holdfast.schema import fields
-from holdfast.schema.document import Document, Place
-from holdfast.schema.fields import Type
+from holdfast.schema.document import Document, DocumentPath
+from holdfast.schema.fields import FieldType
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ def _comparator(value: Json) -> Comparator:
     return comparators.build(name, **(options or {}))
 
 
-def _list_rule(given: dict[str, Any], at: Place) -> ListRule:
+def _list_rule(given: dict[str, Any], at: DocumentPath) -> ListRule:
     flags = {name: given[name] for name in ("one_or_many", "whole", "keys_filled_in") if name in given}
     names, normalise = given.get("keyed", ()), given.get("normalise", {})
     if not names:
@@ -162,7 +162,7 @@ def _condition(given: dict[str, Any]) -> RuleCondition:
     return RuleCondition(given["path"], given["in"] if word == "in" else (given[word],), negated=word == "not")
 
 
-def _rule(value: Json, at: Place) -> dict[str, Any]:
+def _rule(value: Json, at: DocumentPath) -> dict[str, Any]:
     given = _RULE.read_fields(value, at)
     if isinstance(value, dict) and "path" in value:
         says = {name for name, item in value.items() if name == "default" or item not in (None, [], {})}
@@ -186,11 +186,11 @@ _LIST_RECORD = fields.plain(
     }
 ).then_at(_list_rule)
 _LIST_WORD = _LIST_KIND.then(lambda word: ListRule(ListKind(word)))
-_LIST: Final[Type[ListRule]] = Type(
+_LIST: Final[FieldType[ListRule]] = FieldType(
     lambda value, at: (_LIST_WORD if isinstance(value, str) else _LIST_RECORD).read(value, at),
     lambda: {"anyOf": [_LIST_WORD.json_schema, _LIST_RECORD.json_schema]},
 )
-_MAP: Final[Type[MapRule]] = fields.either(
+_MAP: Final[FieldType[MapRule]] = fields.either(
     {"subset": MapRule(subset=True)},
     fields.record(MapRule, {"keys": _COMPARATOR, "subset": fields.BOOLEAN, "whole": fields.BOOLEAN}),
 )
@@ -220,7 +220,7 @@ _RULE: Final = fields.plain(
         "why": fields.parsed(str),
     }
 )
-_RULE_TYPE: Final[Type[dict[str, Any]]] = Type(fields.ANY.then_at(_rule).read, lambda: _RULE.json_schema)
+_RULE_TYPE: Final[FieldType[dict[str, Any]]] = FieldType(fields.ANY.then_at(_rule).read, lambda: _RULE.json_schema)
 SCHEMA: Final = fields.plain(
     {
         "profile": fields.required(fields.STRING, "a profile needs a name: `profile: azure/general`"),

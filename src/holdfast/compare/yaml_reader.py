@@ -46,7 +46,7 @@ _Parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class YamlDocument:
     """One document of a stream, with the line and column (from 1) of each of its values."""
 
     value: Json
@@ -65,7 +65,7 @@ class Document:
 
 def documents(
     text: str | bytes, file: str | None = None, *, first_line: int = 1, as_kubernetes: bool = False
-) -> list[Document]:
+) -> list[YamlDocument]:
     """Read every document of a stream; raise DocumentError at the first mistake.
 
     `first_line` is the line of the file in which the text begins, where it is only a part of a file.
@@ -82,7 +82,7 @@ def documents(
         raise DocumentError(f"not YAML: {error}".splitlines()[0], location) from None
 
 
-def document(text: str | bytes, file: str | None = None) -> Document:
+def document(text: str | bytes, file: str | None = None) -> YamlDocument:
     """Read a stream that must hold exactly one document."""
     stream = documents(text, file)
     if len(stream) != 1:
@@ -133,7 +133,7 @@ class _Reader:
         self._anchors: dict[str, _Anchor] = {}
         self._values = 0
 
-    def documents(self) -> Iterator[Document]:
+    def documents(self) -> Iterator[YamlDocument]:
         for event in self._events:
             if isinstance(event, yaml.DocumentStartEvent):
                 self._places, self._anchors, self._values = {}, {}, 0
@@ -142,7 +142,7 @@ class _Reader:
                 if not (value is None and isinstance(root, yaml.ScalarEvent) and root.value == ""):
                     start: _Mark = event.start_mark
                     line = root.start_mark.line + self._first
-                    yield Document(value, line, self._places, start.line + self._first)
+                    yield YamlDocument(value, line, self._places, start.line + self._first)
 
     def _error(self, message: str, event: _Event) -> DocumentError:
         return DocumentError(message, _location(self._file, event.start_mark, self._first))

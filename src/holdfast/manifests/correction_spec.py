@@ -36,7 +36,7 @@ from holdfast.policy.mass_drift import MassDriftGuard
 from holdfast.policy.windows import ALL_DAY, DAYS, EVERY_DAY, MIDNIGHT, Hours, Mode, Window
 from holdfast.policy.write_reasons import CORRECTIONS, EVERY, WriteReason
 from holdfast.schema import did_you_mean, fields
-from holdfast.schema.document import Place
+from holdfast.schema.document import DocumentPath
 from holdfast.schema.fields import shown
 
 _WRITES = tuple(action.value for action in Action if action.is_write)
@@ -170,7 +170,7 @@ def _moment(value: Json) -> Json:
     return value
 
 
-def _window(given: dict[str, Any], at: Place) -> Window | fields.Invalid:
+def _window(given: dict[str, Any], at: DocumentPath) -> Window | fields.Invalid:
     modes = [mode for mode in Mode if mode in given]
     if len(modes) != 1:
         at.fail("expected either `freeze` or `allow`, with days, hours, from or until below it")

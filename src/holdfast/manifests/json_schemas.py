@@ -8,7 +8,7 @@ from holdfast.compare import profiles
 from holdfast.manifests import project, resources, strategies, waivers
 from holdfast.model.json import Json
 from holdfast.schema import fields
-from holdfast.schema.fields import Type
+from holdfast.schema.fields import FieldType
 
 _TITLES: Final = {
     "project": "A Holdfast project file, holdfast.yaml",
@@ -25,11 +25,11 @@ def build(kind: str) -> dict[str, Json]:
     return fields.json_schema(_schema(kind), _TITLES[kind])
 
 
-def _schema(kind: str) -> Type[Any]:
+def _schema(kind: str) -> FieldType[Any]:
     from holdfast.rollouts import manifest  # noqa: PLC0415 - imported only where a schema is asked for
 
     template_spec: fields.Table = {**manifest.SPEC.table, "child": manifest.CHILD}
-    schemas: dict[str, Type[Any]] = {
+    schemas: dict[str, FieldType[Any]] = {
         "project": project.SCHEMA,
         "resource": fields.plain(
             {**resources.TOP.table, "spec": fields.required(resources.SPEC), "template": manifest.SETTINGS}

@@ -26,7 +26,7 @@ from holdfast.model.resource import Declaration, ManagementPolicy
 from holdfast.policy import dependency_graph, references, settings, source_location
 from holdfast.providers.kubernetes import kind_names
 from holdfast.schema import did_you_mean, fields
-from holdfast.schema.document import Place
+from holdfast.schema.document import DocumentPath
 from holdfast.schema.fields import shown
 
 PROVIDER: Final = "kubernetes"
@@ -50,7 +50,7 @@ def is_object(value: Json) -> bool:
     return documents.is_kubernetes(value) and not str(value["apiVersion"]).startswith(_KUSTOMIZE)
 
 
-def read(at: Place, around: Surroundings) -> Iterator[Declaration]:
+def read(at: DocumentPath, around: Surroundings) -> Iterator[Declaration]:
     """Yield the declaration of an object; note its mistakes."""
     before = len(at.errors)
     value = at.document.value
@@ -84,7 +84,7 @@ def read(at: Place, around: Surroundings) -> Iterator[Declaration]:
     )
 
 
-def _metadata(at: Place, value: Mapping[str, Json]) -> Mapping[str, Any]:
+def _metadata(at: DocumentPath, value: Mapping[str, Json]) -> Mapping[str, Any]:
     metadata = value.get("metadata")
     if not isinstance(metadata, dict):
         at.fail("`metadata` is missing; write metadata: {name: ...}")
@@ -103,7 +103,7 @@ def _metadata(at: Place, value: Mapping[str, Json]) -> Mapping[str, Any]:
     return metadata
 
 
-def _texts(given: Json, at: Place) -> dict[str, str]:
+def _texts(given: Json, at: DocumentPath) -> dict[str, str]:
     if given is None:
         return {}
     if not isinstance(given, dict):
@@ -115,7 +115,7 @@ def _texts(given: Json, at: Place) -> dict[str, str]:
     return {name: value for name, value in given.items() if isinstance(value, str)}
 
 
-def _options(annotations: Mapping[str, str], at: Place) -> dict[str, Json]:
+def _options(annotations: Mapping[str, str], at: DocumentPath) -> dict[str, Json]:
     options: dict[str, Json] = {}
     known = (*settings.BY_SPELLING, *_OWN)
     for annotation, text in annotations.items():
@@ -132,7 +132,7 @@ def _options(annotations: Mapping[str, str], at: Place) -> dict[str, Json]:
     return options
 
 
-def _option(setting: settings.Setting, text: str, at: Place) -> Json:
+def _option(setting: settings.Setting, text: str, at: DocumentPath) -> Json:
     try:
         value = setting.from_text(text)
     except InputError as error:
@@ -142,12 +142,14 @@ def _option(setting: settings.Setting, text: str, at: Place) -> Json:
     return value
 
 
-def _connection(annotations: Mapping[str, str], at: Place, around: Surroundings) -> ConnectionSpec | None:
+def _connection(annotations: Mapping[str, str], at: DocumentPath, around: Surroundings) -> ConnectionSpec | None:
     named = annotations.get(_PREFIX + _CONNECTION)
     return resources.find_connection({"connection": named} if named else {}, at, PROVIDER, around)
 
 
-def _namespace(metadata: Mapping[str, Any], group: str, kind: str, connection: ConnectionSpec, at: Place) -> str | None:
+def _namespace(
+    metadata: Mapping[str, Any], group: str, kind: str, connection: ConnectionSpec, at: DocumentPath
+) -> str | None:
     """Return the namespace of an object; a custom kind without one is left to the server, which knows its scope."""
     is_built_in = kind_names.is_built_in(group)
     if is_built_in and kind in kind_names.CLUSTER_SCOPED:
@@ -163,7 +165,7 @@ def _namespace(metadata: Mapping[str, Any], group: str, kind: str, connection: C
     return str(namespace) if namespace else None
 
 
-def _address_kind(annotations: Mapping[str, str], group: str, kind: str, at: Place) -> str:
+def _address_kind(annotations: Mapping[str, str], group: str, kind: str, at: DocumentPath) -> str:
     named = annotations.get(_PREFIX + _KIND)
     if named is not None and named not in (kind, f"{kind}.{group}"):
         place = at.below("metadata", "annotations", _PREFIX + _KIND)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, TypeVar
 from holdfast.errors import InputError, Location
 from holdfast.manifests import documents, file_discovery, resources, strategies
 from holdfast.manifests.file_discovery import Source
-from holdfast.manifests.project import ConnectionSpec, Project
+from holdfast.manifests.project import ConnectionSpec, ProjectFile
 from holdfast.manifests.resources import GROUP, VERSION, VERSION_EXAMPLE, Surroundings
 from holdfast.model.address import Address
 from holdfast.model.json import Json
@@ -24,7 +24,7 @@ from holdfast.policy import dependency_graph, source_location
 from holdfast.policy.dependency_graph import Graph
 from holdfast.policy.strategies import Strategy
 from holdfast.schema import did_you_mean, fields
-from holdfast.schema.document import Document, Place, raise_all
+from holdfast.schema.document import Document, DocumentPath, raise_all
 from holdfast.schema.fields import shown
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ _Named = TypeVar("_Named", "Declaration", "Strategy", "Template")
 class Manifests:
     """Everything that was read; `project` has the connection `local` where it was left to us."""
 
-    project: Project
+    project: ProjectFile
     declarations: tuple[Declaration, ...] = ()  # in order of their addresses
     strategies: tuple[Strategy, ...] = ()  # in order of their names
     passed_over: tuple[str, ...] = ()  # files of the folders that hold no manifest
@@ -54,7 +54,7 @@ class Manifests:
 
 def read(
     given: Sequence[str],
-    project: Project,
+    project: ProjectFile,
     *,
     kinds: Mapping[str, Collection[str]] | None = None,
     stdin: BinaryIO | None = None,
@@ -101,7 +101,7 @@ def template_mistakes(manifests: Manifests) -> list[InputError]:
 
 
 def join(
-    project: Project, files: Iterable[FileReading], errors: list[InputError], passed_over: tuple[str, ...] = ()
+    project: ProjectFile, files: Iterable[FileReading], errors: list[InputError], passed_over: tuple[str, ...] = ()
 ) -> Manifests:
     """Return the declarations of several files in order of names. Duplicate names are added to the errors."""
     declared, strategies_, templates = [], [], []
@@ -127,7 +127,7 @@ def graph(manifests: Manifests, known: Iterable[Address] = ()) -> Graph:
     return found
 
 
-class Origin(NamedTuple):
+class DocumentOrigin(NamedTuple):
     """A document, and its position among those of its file."""
 
     document: Document
@@ -140,10 +140,12 @@ class FileReading:
 
     errors: list[InputError] = field(default_factory=list)
     declarations: list[Declaration] = field(default_factory=list)
-    plain: list[tuple[Declaration, Origin]] = field(default_factory=list)  # those without a template, among the above
+    plain: list[tuple[Declaration, DocumentOrigin]] = field(
+        default_factory=list
+    )  # those without a template, among the above
     strategies: list[Strategy] = field(default_factory=list)
     templates: list[Template] = field(default_factory=list)
-    others: list[Origin] = field(default_factory=list)  # of documents that are not one plain declaration
+    others: list[DocumentOrigin] = field(default_factory=list)  # of documents that are not one plain declaration
     begins: list[int | None] = field(default_factory=list)  # where the texts of all documents begin
     is_passed_over: bool = False  # a file of a folder that is no manifest
     has_foreign: bool = False  # documents of other programs were left out, because the file was not named
@@ -161,10 +163,10 @@ def read_file(source: Source, data: bytes, around: Surroundings) -> FileReading:
     for position, document in enumerate(found):
         reading.begins.append(document.begin)
         if cluster and _kubernetes_objects().is_object(document.value):
-            reading.declarations += _kubernetes_objects().read(Place(document, reading.errors), around)
-            reading.others.append(Origin(document, position))
+            reading.declarations += _kubernetes_objects().read(DocumentPath(document, reading.errors), around)
+            reading.others.append(DocumentOrigin(document, position))
         elif source.was_named or not documents.is_kubernetes(document.value):
-            read_document(Origin(document, position), around, reading)
+            read_document(DocumentOrigin(document, position), around, reading)
         else:
             reading.has_foreign = True
     return reading
@@ -181,10 +183,10 @@ def is_json(name: str, data: bytes) -> bool:
     return lower.endswith(".json") or (not lower.endswith(file_discovery.SUFFIXES) and documents.looks_like_json(data))
 
 
-def read_document(origin: Origin, around: Surroundings, reading: FileReading) -> None:
+def read_document(origin: DocumentOrigin, around: Surroundings, reading: FileReading) -> None:
     """Add the content of one document to that of its file."""
     count, value = len(reading.declarations), origin.document.value
-    _Reader(around, reading).read(Place(origin.document, reading.errors))
+    _Reader(around, reading).read(DocumentPath(origin.document, reading.errors))
     if isinstance(value, dict) and BLOCK not in value and len(reading.declarations) > count:
         reading.plain.append((reading.declarations[-1], origin))
     else:
@@ -198,7 +200,7 @@ class _Reader:
         self._around = around
         self._reading = reading
 
-    def read(self, at: Place) -> None:
+    def read(self, at: DocumentPath) -> None:
         """Read one document."""
         value = at.document.value
         if not isinstance(value, dict):
@@ -220,7 +222,7 @@ class _Reader:
         if template is not None:
             self._reading.templates.append(template)
 
-    def _provider(self, at: Place) -> str | None:
+    def _provider(self, at: DocumentPath) -> str | None:
         """Return the provider of a document, an empty text for our own kinds, None if a mistake was noted."""
         text = at.document.value.get("apiVersion")
         if not isinstance(text, str) or not text:
@@ -241,7 +243,7 @@ class _Reader:
             return None
         return provider
 
-    def _own_kind(self, at: Place, kind: Json) -> None:
+    def _own_kind(self, at: DocumentPath, kind: Json) -> None:
         if BLOCK in at.document.value and kind in (STRATEGY, TEMPLATE):
             hint = "it is one already: write this in its spec" if kind == TEMPLATE else "a strategy cannot be one"
             at.fail(f"{BLOCK} makes a template of a resource; {hint}", BLOCK)

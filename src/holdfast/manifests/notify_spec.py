@@ -33,8 +33,8 @@ from holdfast.model.json import Json
 from holdfast.model.record import dataclass
 from holdfast.policy import durations
 from holdfast.schema import fields
-from holdfast.schema.document import Place
-from holdfast.schema.fields import Type
+from holdfast.schema.document import DocumentPath
+from holdfast.schema.fields import FieldType
 
 GROUP_FROM: Final = 10  # a person reads ten messages, not a hundred
 NEVER: Final = 2**31  # a file has room for all of them
@@ -83,7 +83,7 @@ Target = ToFile | ToCommand | ToWebhook
 
 
 @dataclass(frozen=True, slots=True)
-class Sink:
+class SinkSpec:
     """One place to send events to."""
 
     name: str  # what it is called in messages and in the audit trail; never a whole URL
@@ -102,11 +102,11 @@ def url(text: str) -> str:
     return text
 
 
-def _address(value: Json, at: Place) -> str | Reference | fields.Invalid:
+def _address(value: Json, at: DocumentPath) -> str | Reference | fields.Invalid:
     return SECRET.read(value, at) if isinstance(value, dict) else URL.read(value, at)
 
 
-def _sink(given: dict[str, Any], at: Place) -> Sink | fields.Invalid:
+def _sink(given: dict[str, Any], at: DocumentPath) -> SinkSpec | fields.Invalid:
     targets = [name for name in _TARGETS if name in given]
     if len(targets) != 1:
         raise InputError("expected one target: file, command or webhook")
@@ -122,10 +122,10 @@ def _sink(given: dict[str, Any], at: Place) -> Sink | fields.Invalid:
             target = ToWebhook(given["webhook"], given.get("secret"))
     group = given.get("group", NEVER if isinstance(target, ToFile) else GROUP_FROM)
     on = frozenset(given.get("on", Topic))
-    return Sink(given.get("name") or _name(target), target, on, group, given.get("remind", 0.0), at.location)
+    return SinkSpec(given.get("name") or _name(target), target, on, group, given.get("remind", 0.0), at.location)
 
 
-def _distinct(sinks: tuple[Sink, ...], at: Place) -> tuple[Sink, ...]:
+def _distinct(sinks: tuple[SinkSpec, ...], at: DocumentPath) -> tuple[SinkSpec, ...]:
     names: set[str] = set()
     for index, sink in enumerate(sinks):
         if sink.name in names:
@@ -135,7 +135,9 @@ def _distinct(sinks: tuple[Sink, ...], at: Place) -> tuple[Sink, ...]:
 
 
 URL: Final = fields.STRING.then(url)
-ADDRESS: Final[Type[str | Reference]] = Type(_address, lambda: {"anyOf": [URL.json_schema, SECRET.json_schema]})
+ADDRESS: Final[FieldType[str | Reference]] = FieldType(
+    _address, lambda: {"anyOf": [URL.json_schema, SECRET.json_schema]}
+)
 _SINK: Final = fields.plain(
     {
         "file": fields.STRING,

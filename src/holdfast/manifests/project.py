@@ -36,11 +36,11 @@ from holdfast.model.record import dataclass
 from holdfast.policy import settings, source_location
 from holdfast.policy.settings import Assess, Given, Layer, Level
 from holdfast.schema import did_you_mean, fields
-from holdfast.schema.document import Document, Place, raise_all
-from holdfast.schema.fields import Type, shown
+from holdfast.schema.document import Document, DocumentPath, raise_all
+from holdfast.schema.fields import FieldType, shown
 
 if TYPE_CHECKING:
-    from holdfast.manifests.notify_spec import Sink, ToWebhook
+    from holdfast.manifests.notify_spec import SinkSpec, ToWebhook
     from holdfast.policy.budgets import Percent
     from holdfast.policy.correction_limits import CorrectionRules
     from holdfast.remediation.manifest import Assessment
@@ -91,7 +91,7 @@ class ConnectionSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class Project:
+class ProjectFile:
     """The content of the project file, or the defaults without one."""
 
     folder: Path
@@ -104,7 +104,7 @@ class Project:
     warnings: tuple[InputError, ...] = ()
     corrections: CorrectionRules | None = None  # None: the file has no such section
     waivers: tuple[Path, ...] = ()  # files; the usual one need not exist
-    notify: tuple[Sink, ...] = ()
+    notify: tuple[SinkSpec, ...] = ()
     assessment: Assessment | None = None  # None: the file has no such section
     allowed_code: tuple[str, ...] = ()  # entry points that rules may compare with
     rollouts_at_once: int | Percent | None = None  # slots at work over all templates; None: as many as each allows
@@ -135,7 +135,7 @@ class Project:
                 with contextlib.suppress(InputError):
                     yield resolver.fetch(reference).reveal()
 
-    def with_local(self, folder: Path) -> Project:
+    def with_local(self, folder: Path) -> ProjectFile:
         """Return the project with the connection `local` to the files in a folder, unless it has one of that name."""
         if LOCAL in self.connections:
             return self
@@ -179,7 +179,9 @@ def locate(given: Sequence[str], cwd: Path) -> Path | None:
     return None
 
 
-def load(file: Path | None, cwd: Path, providers: Collection[str] | None = None, given: Sequence[str] = ()) -> Project:
+def load(
+    file: Path | None, cwd: Path, providers: Collection[str] | None = None, given: Sequence[str] = ()
+) -> ProjectFile:
     """Read the project file that is named, else the one of the manifests (see `locate`), else return an empty project.
 
     `providers` are the known ones; None lets any pass. Raise InputError or InputErrors with everything that is wrong.
@@ -188,7 +190,7 @@ def load(file: Path | None, cwd: Path, providers: Collection[str] | None = None,
     path = file or locate(given, cwd)
     if path is None:
         folder = file_discovery.common_folder(given, cwd) if given else cwd
-        return Project(folder, store=folder / STORE, waivers=(folder / WAIVERS,))
+        return ProjectFile(folder, store=folder / STORE, waivers=(folder / WAIVERS,))
     data = file_discovery.load(file_discovery.Source(_shown_path(path, cwd), path, was_named=True), None)
     return parse(data, path, _shown_path(path, cwd), providers)
 
@@ -197,7 +199,7 @@ def _shown_path(path: Path, cwd: Path) -> str:
     return str(path.relative_to(cwd)) if path.is_relative_to(cwd) else str(path)
 
 
-def parse(data: bytes, path: Path, name: str, providers: Collection[str] | None = None) -> Project:
+def parse(data: bytes, path: Path, name: str, providers: Collection[str] | None = None) -> ProjectFile:
     """Return the project that the text of a project file declares."""
     from holdfast.compare import yaml_reader  # noqa: PLC0415
 
@@ -206,9 +208,11 @@ def parse(data: bytes, path: Path, name: str, providers: Collection[str] | None 
         raise InputError("a project file is one document; join them", Location(name, documents[1].line))
     folder = path.resolve().parent
     if not documents:
-        return Project(folder, path, store=folder / STORE, waivers=(folder / WAIVERS,))
+        return ProjectFile(folder, path, store=folder / STORE, waivers=(folder / WAIVERS,))
     errors: list[InputError] = []
-    at = Place(Document(documents[0].value, name, documents[0].line, documents[0].places), errors, folder=str(folder))
+    at = DocumentPath(
+        Document(documents[0].value, name, documents[0].line, documents[0].places), errors, folder=str(folder)
+    )
     given = SCHEMA.read_fields(at.document.value, at)
     connections: dict[str, ConnectionSpec] = given.get("connections", {})
     _check_providers(connections, providers, at)
@@ -218,7 +222,7 @@ def parse(data: bytes, path: Path, name: str, providers: Collection[str] | None 
         source = source_location.text(at.below("assessment").location)
         defaults.layer["assess"] = Given(Assess.CORRECTIONS, Level.PROJECT, source)
     raise_all(errors)
-    return Project(
+    return ProjectFile(
         folder,
         path,
         connections,
@@ -245,7 +249,7 @@ class _Defaults:
     layer: dict[str, Given] = field(default_factory=dict)
 
 
-def _connection(given: dict[str, Any], at: Place) -> ConnectionSpec:
+def _connection(given: dict[str, Any], at: DocumentPath) -> ConnectionSpec:
     name = str(at.pointer[-1])
     limits = given.get("limits", ConnectionLimits())
     others = {key: item for key, item in given["others"].items() if item is not None}
@@ -258,10 +262,10 @@ def _check_name(name: str) -> None:
         raise InputError(f"the name {shown(name)} {problem}")
 
 
-def _beside(noun: str, is_there: Callable[[Path], bool]) -> Type[tuple[Path, ...]]:
+def _beside(noun: str, is_there: Callable[[Path], bool]) -> FieldType[tuple[Path, ...]]:
     """Return the type of files or folders that must exist, relative to the project file."""
 
-    def find_one(name: str, at: Place) -> Path:
+    def find_one(name: str, at: DocumentPath) -> Path:
         path = Path(at.folder, name)
         if not is_there(path):
             raise InputError(f"there is no {noun} {shown(name)} beside the project file")
@@ -270,35 +274,35 @@ def _beside(noun: str, is_there: Callable[[Path], bool]) -> Type[tuple[Path, ...
     one = fields.STRING.then_at(find_one)
     many = fields.list_of(one)
     single = one.then(lambda path: (path,))
-    return Type(
+    return FieldType(
         lambda value, at: (many if isinstance(value, list) else single).read(value, at),
         lambda: {"anyOf": [one.json_schema, many.json_schema]},
     )
 
 
-def _defaults(given: dict[str, Any], at: Place) -> _Defaults:
+def _defaults(given: dict[str, Any], at: DocumentPath) -> _Defaults:
     return _Defaults(given.pop("connection", None), settings.written_layer(given, at, Level.PROJECT))
 
 
-def _corrections() -> Type[CorrectionRules]:
+def _corrections() -> FieldType[CorrectionRules]:
     from holdfast.manifests import correction_spec  # noqa: PLC0415
 
     return correction_spec.SECTION
 
 
-def _notify() -> Type[tuple[Sink, ...]]:
+def _notify() -> FieldType[tuple[SinkSpec, ...]]:
     from holdfast.manifests import notify_spec  # noqa: PLC0415
 
     return notify_spec.SECTION
 
 
-def _assessment() -> Type[Assessment]:
+def _assessment() -> FieldType[Assessment]:
     from holdfast.remediation import manifest  # noqa: PLC0415 - imported only for projects with the section
 
     return manifest.SECTION
 
 
-def _some() -> Type[int | Percent]:
+def _some() -> FieldType[int | Percent]:
     from holdfast.manifests import correction_spec  # noqa: PLC0415
 
     return correction_spec.SOME
@@ -342,20 +346,22 @@ SCHEMA: Final = fields.plain(
 # --- checks that need the whole file
 
 
-def _check_providers(connections: Mapping[str, ConnectionSpec], providers: Collection[str] | None, at: Place) -> None:
+def _check_providers(
+    connections: Mapping[str, ConnectionSpec], providers: Collection[str] | None, at: DocumentPath
+) -> None:
     for name, spec in connections.items():
         if providers is not None and spec.provider not in providers:
             hint = did_you_mean.hint(spec.provider, providers) or f"; known: {', '.join(sorted(providers))}"
             at.fail(f"there is no provider {shown(spec.provider)}{hint}", "connections", name, "provider")
 
 
-def _check_default_connection(name: str | None, connections: Collection[str], at: Place) -> None:
+def _check_default_connection(name: str | None, connections: Collection[str], at: DocumentPath) -> None:
     if name is not None and name not in (*connections, LOCAL):
         hint = did_you_mean.hint(name, connections)
         at.fail(f"there is no connection {shown(name)}{hint}", "defaults", "connection")
 
 
-def _secrets_in_clear(connections: Mapping[str, ConnectionSpec], at: Place) -> Iterator[InputError]:
+def _secrets_in_clear(connections: Mapping[str, ConnectionSpec], at: DocumentPath) -> Iterator[InputError]:
     """Yield a warning for each setting that looks like a secret in clear."""
     for name, spec in connections.items():
         for key, item in spec.settings.items():

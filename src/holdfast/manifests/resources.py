@@ -20,7 +20,7 @@ from holdfast.model.resource import Declaration, Import, ManagementPolicy
 from holdfast.policy import dependency_graph, settings
 from holdfast.providers import registry
 from holdfast.schema import did_you_mean, fields
-from holdfast.schema.document import Place
+from holdfast.schema.document import DocumentPath
 from holdfast.schema.fields import shown
 
 GROUP: Final = "holdfast.dev"
@@ -110,7 +110,7 @@ TOP: Final = fields.plain(
 # --- declarations
 
 
-def read(at: Place, provider: str, around: Surroundings) -> Declaration | None:
+def read(at: DocumentPath, provider: str, around: Surroundings) -> Declaration | None:
     """Return the declaration of a document, or None if a mistake was noted."""
     before = len(at.errors)
     resource = read_parts(at, provider, around)
@@ -155,7 +155,7 @@ class ResourceParts:
         return dict(self.spec.get("resource", {})) if self.spec is not None else {}
 
 
-def read_parts(at: Place, provider: str, around: Surroundings) -> ResourceParts:
+def read_parts(at: DocumentPath, provider: str, around: Surroundings) -> ResourceParts:
     """Return the parts of a resource document; mistakes are noted, also in its connection, kind and secrets."""
     given = TOP.read_fields(at.document.value, at)
     kind = check_kind(given.get("kind"), at.below("kind"), provider, around)
@@ -168,12 +168,12 @@ def read_parts(at: Place, provider: str, around: Surroundings) -> ResourceParts:
     return ResourceParts(given.get("metadata"), kind, spec, connection)
 
 
-def start_of(at: Place) -> Location:
+def start_of(at: DocumentPath) -> Location:
     """Return file and line of a document."""
     return Location(at.document.file, at.document.line)
 
 
-def lines_of(at: Place) -> dict[str, int]:
+def lines_of(at: DocumentPath) -> dict[str, int]:
     """Return the lines of the fields of a document."""
     return {_path_text(pointer): place[0] for pointer, place in at.document.places.items()}
 
@@ -190,7 +190,7 @@ def written_options(spec: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def rewrite(
-    at: Place, provider: str, kind: str, desired: dict[str, Json], *, is_whole: bool = True
+    at: DocumentPath, provider: str, kind: str, desired: dict[str, Json], *, is_whole: bool = True
 ) -> tuple[dict[str, Json], str | None]:
     """Return a wanted document with its provider's own references as ours, and the provider's own type.
 
@@ -208,7 +208,7 @@ def rewrite(
         return desired, None
 
 
-def check_kind(kind: str | None, at: Place, provider: str, around: Surroundings) -> str | None:
+def check_kind(kind: str | None, at: DocumentPath, provider: str, around: Surroundings) -> str | None:
     """Return the kind if its provider has it; otherwise note that."""
     kinds = around.kinds.get(provider) if around.kinds is not None else None
     if kind is not None and kinds and kind not in kinds:
@@ -218,7 +218,7 @@ def check_kind(kind: str | None, at: Place, provider: str, around: Surroundings)
     return kind
 
 
-def check_secrets(desired: Json, at: Place, connection: ConnectionSpec | None) -> None:
+def check_secrets(desired: Json, at: DocumentPath, connection: ConnectionSpec | None) -> None:
     """Note references to secrets that are malformed, or that name a secret which the connection does not have."""
     if not quick_scan.may_mention(desired, secrets.SECRET_REF):
         return
@@ -235,7 +235,7 @@ def depends_on(names: Collection[str], annotations: Mapping[str, str] | None = N
     return ",".join([*names, (annotations or {}).get(dependency_graph.DEPENDS_ON, "")]).strip(",")
 
 
-def _check_policy(spec: Mapping[str, Any], written: Mapping[str, Json], at: Place) -> None:
+def _check_policy(spec: Mapping[str, Any], written: Mapping[str, Json], at: DocumentPath) -> None:
     """Note fields that do not go together with the management policy."""
     policy = spec.get("policy", ManagementPolicy.MANAGED)
     has_import, has_resource = written.get("import") is not None, written.get("resource") is not None
@@ -259,7 +259,9 @@ def _meant(written: Mapping[str, Json]) -> set[str | None]:
 # --- connections
 
 
-def find_connection(spec: Mapping[str, Json], at: Place, provider: str, around: Surroundings) -> ConnectionSpec | None:
+def find_connection(
+    spec: Mapping[str, Json], at: DocumentPath, provider: str, around: Surroundings
+) -> ConnectionSpec | None:
     """Return the connection that is named, else the only one that can be meant; otherwise note that."""
     name = spec.get("connection")
     if name is None:
@@ -281,7 +283,7 @@ def find_connection(spec: Mapping[str, Json], at: Place, provider: str, around: 
     return connection
 
 
-def _only_connection(at: Place, provider: str, around: Surroundings) -> ConnectionSpec | None:
+def _only_connection(at: DocumentPath, provider: str, around: Surroundings) -> ConnectionSpec | None:
     fitting = {name: spec for name, spec in around.connections.items() if spec.provider == provider}
     for name in (around.default_connection, project.LOCAL):
         if name is not None and name in fitting:

@@ -24,8 +24,8 @@ from holdfast.model.json import Json
 from holdfast.model.path import Pointer
 from holdfast.model.record import dataclass
 from holdfast.schema import did_you_mean, fields
-from holdfast.schema.document import Place
-from holdfast.schema.fields import Type
+from holdfast.schema.document import DocumentPath
+from holdfast.schema.fields import FieldType
 
 COMMAND_SECONDS: Final = 30.0
 MAX_BYTES: Final = 1024 * 1024
@@ -168,7 +168,7 @@ def _is_word(value: Json) -> bool:
     return isinstance(value, str) and bool(value) and "\0" not in value  # no file name or argument can hold a NUL
 
 
-def _project_reference(value: Json, at: Place) -> Reference | fields.Invalid:
+def _project_reference(value: Json, at: DocumentPath) -> Reference | fields.Invalid:
     try:
         return parse_reference(value, IN_PROJECT, at.folder)
     except InputError as error:
@@ -177,7 +177,7 @@ def _project_reference(value: Json, at: Place) -> Reference | fields.Invalid:
 
 
 COMMAND: Final = fields.parsed(_command, type="array", items={"type": "string"}, minItems=1)
-SECRET: Final[Type[Reference]] = Type(
+SECRET: Final[FieldType[Reference]] = FieldType(
     _project_reference,
     lambda: {"type": "object", "properties": {word: {} for word in IN_PROJECT}, "additionalProperties": False},
 )

@@ -11,7 +11,7 @@ from holdfast.policy.selectors import LabelSelector, Operator, Requirement
 from holdfast.policy.settings import Level
 from holdfast.policy.strategies import Strategy
 from holdfast.schema import fields
-from holdfast.schema.document import Place
+from holdfast.schema.document import DocumentPath
 
 _WITH_VALUES = (Operator.IN, Operator.NOT_IN)
 
@@ -70,7 +70,7 @@ SCHEMA: Final = fields.plain(
 )
 
 
-def read(at: Place) -> Strategy | None:
+def read(at: DocumentPath) -> Strategy | None:
     """Return the strategy of a document, or None if a mistake was noted."""
     before = len(at.errors)
     given = SCHEMA.read_fields(at.document.value, at)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from holdfast.compare import comparators
 from holdfast.compare.profile import Profile
 from holdfast.errors import InputError
-from holdfast.manifests.project import Project
+from holdfast.manifests.project import ProjectFile
 
 
-def load(project: Project) -> list[Profile]:
+def load(project: ProjectFile) -> list[Profile]:
     """Read them, in the order of the project file; raise InputError for the first that cannot be read.
 
     From here on rules may name the code that the project allows, whether they are read here or come from the store.

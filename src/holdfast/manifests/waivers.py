@@ -25,7 +25,7 @@ from holdfast.policy import selectors, time_parsing
 from holdfast.policy.waivers import Waiver
 from holdfast.schema import fields
 from holdfast.schema.document import Document, raise_all
-from holdfast.schema.fields import Type, shown
+from holdfast.schema.fields import FieldType, shown
 
 SECTION: Final = "waivers"
 LONGEST: Final = 366 * 86_400.0  # seconds; a longer waiver is a decision, and decisions have tickets
@@ -55,7 +55,9 @@ WAIVER: Final = fields.plain(
         "ticket": fields.STRING,
     },
 ).then_at(lambda given, at: Waiver(**given, location=at.location))
-SCHEMA: Final[Type[tuple[Waiver, ...]]] = fields.record(lambda waivers=(): waivers, {SECTION: fields.list_of(WAIVER)})
+SCHEMA: Final[FieldType[tuple[Waiver, ...]]] = fields.record(
+    lambda waivers=(): waivers, {SECTION: fields.list_of(WAIVER)}
+)
 
 
 def load(files: Iterable[Path], now: float, cwd: Path | None = None) -> tuple[Waiver, ...]:

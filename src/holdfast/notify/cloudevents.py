@@ -15,7 +15,7 @@ from holdfast.model.record import dataclass
 CONTENT_TYPE: Final = "application/cloudevents+json; charset=utf-8"
 
 
-class Type(StrEnum):
+class CloudEventType(StrEnum):
     """The type of an event. A type never changes its meaning: a new meaning is a new version."""
 
     DRIFT_DETECTED = "dev.holdfast.drift.detected.v1"

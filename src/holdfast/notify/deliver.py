@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Final
 
 from holdfast.errors import HoldfastError
-from holdfast.manifests.notify_spec import Sink
+from holdfast.manifests.notify_spec import SinkSpec
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.record import dataclass
 from holdfast.model.verdict import Status
 from holdfast.notify import rules, sinks
-from holdfast.notify.cloudevents import CloudEvent, Type
+from holdfast.notify.cloudevents import CloudEvent, CloudEventType
 from holdfast.notify.rules import RESOLVED, SENT, UNDELIVERED, DeliveryHistory, Message, Notice, NotificationCandidates
 from holdfast.notify.sinks import SinkContext, Undelivered
 from holdfast.reconcile.report import RunReport
@@ -42,7 +42,7 @@ class Notifier:
     """Everything that telling takes; keep one for as long as there are runs."""
 
     store: Store
-    sinks: Sequence[Sink]
+    sinks: Sequence[SinkSpec]
     means: SinkContext
     source: str
     dead_letters: Path
@@ -77,7 +77,7 @@ async def _notify(seen: NotificationCandidates, office: Notifier) -> None:
     trail = {address: await _trail(office.store, address) for address in sorted(asked, key=str)}
     now = office.means.clock.now()
 
-    async def one(sink: Sink) -> list[_Delivery]:
+    async def one(sink: SinkSpec) -> list[_Delivery]:
         memory = {address: rules.told(sink.name, events) for address, events in trail.items()}
         found = rules.news(seen, sink, memory, now, owed)
         put = rules.messages(found, sink.group, office.source, now)
@@ -100,7 +100,7 @@ async def _owed(store: AuditLog) -> frozenset[Address]:
     return frozenset(map(Address.parse, owed))
 
 
-async def _deliver(sink: Sink, found: Sequence[Message], office: Notifier) -> list[_Delivery]:
+async def _deliver(sink: SinkSpec, found: Sequence[Message], office: Notifier) -> list[_Delivery]:
     """Send in order; after the first failure the rest is not tried, so that a dead sink costs one wait a run."""
     if office.means.clock.now() < office.resting.get(sink.name, 0.0):
         # What lasts can wait until the sink is tried again; what is over will not be seen again.
@@ -127,7 +127,7 @@ async def _deliver(sink: Sink, found: Sequence[Message], office: Notifier) -> li
 
 
 def _put_by(
-    sink: Sink, deliveries: Iterable[_Delivery], memory: Mapping[Address, DeliveryHistory], office: Notifier
+    sink: SinkSpec, deliveries: Iterable[_Delivery], memory: Mapping[Address, DeliveryHistory], office: Notifier
 ) -> list[_Delivery]:
     """Keep undelivered events as dead letters, and return the failures for the audit trail, each once."""
     out: list[_Delivery] = []
@@ -163,4 +163,4 @@ def _facts(deliveries: Iterable[_Delivery], now: float) -> Iterator[AuditEvent]:
 
 
 def _is_end(notice: Notice) -> bool:
-    return notice.type is Type.DRIFT_RESOLVED
+    return notice.type is CloudEventType.DRIFT_RESOLVED

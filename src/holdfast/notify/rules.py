@@ -13,7 +13,7 @@ from dataclasses import field
 from typing import Final
 
 from holdfast.compare import paths
-from holdfast.manifests.notify_spec import Sink, Topic
+from holdfast.manifests.notify_spec import SinkSpec, Topic
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
@@ -21,7 +21,7 @@ from holdfast.model.finding import Finding
 from holdfast.model.json import Json
 from holdfast.model.record import dataclass
 from holdfast.model.verdict import Status
-from holdfast.notify.cloudevents import CloudEvent, Type
+from holdfast.notify.cloudevents import CloudEvent, CloudEventType
 from holdfast.policy import source_location
 from holdfast.policy.decide import CORRECTED, HoldReason
 from holdfast.reconcile import display_value
@@ -48,14 +48,14 @@ _TROUBLED: Final = {
 # Holds that end by themselves in a moment.
 _PASSING: Final = frozenset({HoldReason.DEBOUNCE.value, HoldReason.BACKOFF.value})
 _WORDS: Final = {
-    Type.DRIFT_DETECTED: "drifted",
-    Type.DRIFT_RESOLVED: "in sync again",
-    Type.CHECK_UNKNOWN: "could not be read",
-    Type.CORRECTION_DONE: "revert",
-    Type.CORRECTION_HELD: "held back from correction",
-    Type.CONTENTION_DETECTED: "fought over",
-    Type.MASS_DRIFT_HELD: "held back by mass drift",
-    Type.WAIVER_EXPIRED: "with a waiver that has run out",
+    CloudEventType.DRIFT_DETECTED: "drifted",
+    CloudEventType.DRIFT_RESOLVED: "in sync again",
+    CloudEventType.CHECK_UNKNOWN: "could not be read",
+    CloudEventType.CORRECTION_DONE: "revert",
+    CloudEventType.CORRECTION_HELD: "held back from correction",
+    CloudEventType.CONTENTION_DETECTED: "fought over",
+    CloudEventType.MASS_DRIFT_HELD: "held back by mass drift",
+    CloudEventType.WAIVER_EXPIRED: "with a waiver that has run out",
 }
 
 
@@ -63,7 +63,7 @@ _WORDS: Final = {
 class Incident:
     """An observation of a run that may be sent to a sink."""
 
-    type: Type
+    type: CloudEventType
     topic: Topic
     address: Address
     key: str  # the same for the same trouble at the same paths, whatever the values are
@@ -95,7 +95,7 @@ class DeliveryHistory:
 class Notice:
     """News for one sink about one resource."""
 
-    type: Type
+    type: CloudEventType
     address: Address
     keys: tuple[str, ...]
     id: str
@@ -166,7 +166,7 @@ def _corrected(acted: ActionResult, was: Status | None, now: Status) -> Incident
         "unresolved": list(acted.unresolved),
     }
     key = key_of(checked.address, f"corrected:{checked.state.applied.revision}", ())
-    return Incident(Type.CORRECTION_DONE, Topic.CORRECTED, checked.address, key, data, lasts=False)
+    return Incident(CloudEventType.CORRECTION_DONE, Topic.CORRECTED, checked.address, key, data, lasts=False)
 
 
 def _trouble(checked: CheckResult, acted: ActionResult | None, topic: Topic, was: Status | None) -> Incident:
@@ -174,7 +174,7 @@ def _trouble(checked: CheckResult, acted: ActionResult | None, topic: Topic, was
     data = _about(checked, status, was)
     if acted is not None:
         data["correction"] = {"result": acted.result.value, "message": acted.message}
-    kind = Type.CHECK_UNKNOWN if status is Status.UNKNOWN else Type.DRIFT_DETECTED
+    kind = CloudEventType.CHECK_UNKNOWN if status is Status.UNKNOWN else CloudEventType.DRIFT_DETECTED
     key = key_of(checked.address, status.value, _paths(checked.verdict.findings))
     return Incident(kind, topic, checked.address, key, data)
 
@@ -185,7 +185,11 @@ def _restraints(checked: CheckResult) -> Iterator[Incident]:
     first = decision.reasons[0]
     if decision.action is Action.HOLD and first.code not in _PASSING:
         mass_drift = first.code == "massDrift"
-        kind, topic = (Type.MASS_DRIFT_HELD, Topic.MASS_DRIFT) if mass_drift else (Type.CORRECTION_HELD, Topic.HELD)
+        kind, topic = (
+            (CloudEventType.MASS_DRIFT_HELD, Topic.MASS_DRIFT)
+            if mass_drift
+            else (CloudEventType.CORRECTION_HELD, Topic.HELD)
+        )
         data = {**_brief(checked), "reason": first.message, "code": first.code, "paths": list(first.paths)}
         if decision.held is not None:
             data["held"] = decision.held.value
@@ -194,11 +198,11 @@ def _restraints(checked: CheckResult) -> Iterator[Incident]:
         if reason.code == HoldReason.CONTENTION.value:
             data = {**_brief(checked), "reason": reason.message, "paths": list(reason.paths)}
             key = key_of(address, "contention", reason.paths)
-            yield Incident(Type.CONTENTION_DETECTED, Topic.CONTENTION, address, key, data)
+            yield Incident(CloudEventType.CONTENTION_DETECTED, Topic.CONTENTION, address, key, data)
     if checked.lapsed:
         data = {**_brief(checked), "reason": checked.lapsed}
         key = key_of(address, f"waiver:{checked.lapsed}", ())
-        yield Incident(Type.WAIVER_EXPIRED, Topic.WAIVER, address, key, data)
+        yield Incident(CloudEventType.WAIVER_EXPIRED, Topic.WAIVER, address, key, data)
 
 
 def _lost(waiting: Blocked) -> Incident:
@@ -211,7 +215,7 @@ def _lost(waiting: Blocked) -> Incident:
         "declaredIn": source_location.text(declaration.location),
     }
     key = key_of(declaration.address, "unknown", ())
-    return Incident(Type.CHECK_UNKNOWN, Topic.UNKNOWN, declaration.address, key, data)
+    return Incident(CloudEventType.CHECK_UNKNOWN, Topic.UNKNOWN, declaration.address, key, data)
 
 
 def key_of(address: Address, what: str, where: Iterable[str]) -> str:
@@ -285,7 +289,7 @@ def told(sink: str, events: Iterable[AuditEvent]) -> DeliveryHistory:
 
 def news(
     seen: NotificationCandidates,
-    sink: Sink,
+    sink: SinkSpec,
     memory: Mapping[Address, DeliveryHistory],
     now: float,
     owed: frozenset[Address] = frozenset(),
@@ -306,7 +310,7 @@ def news(
     return out
 
 
-def _is_news(one: Incident, before: DeliveryHistory, sink: Sink, anew: frozenset[Address], now: float) -> bool:
+def _is_news(one: Incident, before: DeliveryHistory, sink: SinkSpec, anew: frozenset[Address], now: float) -> bool:
     last = before.open.get(one.key)
     if not one.lasts or last is None or one.address in anew:
         return True
@@ -328,8 +332,8 @@ def _end(address: Address, was: Status | None, before: DeliveryHistory) -> Notic
         "was": was.value if was is not None else None,
         "resolves": list(keys),
     }
-    ident = _hash(Type.DRIFT_RESOLVED.value, str(address), str(before.ends), *keys)
-    return Notice(Type.DRIFT_RESOLVED, address, keys, ident, data, lasts=False)
+    ident = _hash(CloudEventType.DRIFT_RESOLVED.value, str(address), str(before.ends), *keys)
+    return Notice(CloudEventType.DRIFT_RESOLVED, address, keys, ident, data, lasts=False)
 
 
 # -- how it is put
@@ -350,12 +354,12 @@ class Message:
 
 def messages(notices: Sequence[Notice], group: int, source: str, now: float) -> list[Message]:
     """Put news into events: one each, or one a kind where there are more than `group`; mass drift is always one."""
-    by_type: dict[Type, list[Notice]] = {}
+    by_type: dict[CloudEventType, list[Notice]] = {}
     for notice in notices:
         by_type.setdefault(notice.type, []).append(notice)
     out: list[Message] = []
     for kind, entry in by_type.items():
-        together = len(entry) > group or kind is Type.MASS_DRIFT_HELD
+        together = len(entry) > group or kind is CloudEventType.MASS_DRIFT_HELD
         out += [_message(element, source, now) for element in ([entry] if together else [[item] for item in entry])]
     return out
 
@@ -372,7 +376,7 @@ def _message(notices: Sequence[Notice], source: str, now: float) -> Message:
     return Message(CloudEvent(ident, kind, source, now, data, subject), tuple(notices))
 
 
-def _summary(kind: Type, notices: Sequence[Notice]) -> str:
+def _summary(kind: CloudEventType, notices: Sequence[Notice]) -> str:
     if len(notices) > 1:
         return f"{len(notices)} resources {_WORDS[kind]}"
     reason = notices[0].data.get("reason")

@@ -16,7 +16,7 @@ from holdfast.notify.sinks import SinkContext, Undelivered, open_sink
 SECONDS: Final = 10.0
 
 
-async def trouble(spec: notify_spec.Sink, means: SinkContext) -> str | None:
+async def trouble(spec: notify_spec.SinkSpec, means: SinkContext) -> str | None:
     """Return the reason why an event would not arrive, as far as it can be known without sending one."""
     try:
         open_sink(spec, means)

@@ -52,7 +52,7 @@ class SinkContext:
     attempt_seconds: float = ATTEMPT_SECONDS
 
 
-def open_sink(spec: notify_spec.Sink, means: SinkContext) -> Sink:
+def open_sink(spec: notify_spec.SinkSpec, means: SinkContext) -> Sink:
     """Return a sender for the target of a sink. Raise Undelivered if one of its secrets cannot be resolved."""
     match spec.target:
         case ToFile(path):

@@ -37,7 +37,7 @@ class Cause(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class CauseFacts:
     """The facts known about a path in addition to its finding."""
 
     corrections: Sequence[Correction] = ()  # of this resource, in any order
@@ -55,7 +55,7 @@ class Explained:
     sentence: str
 
 
-def explain(finding: Finding, evidence: Evidence) -> Explained:
+def explain(finding: Finding, evidence: CauseFacts) -> Explained:
     """Return the most likely cause of a finding."""
     for rule in _RULES:
         found = rule(finding, evidence)
@@ -64,7 +64,7 @@ def explain(finding: Finding, evidence: Evidence) -> Explained:
     return _edited(finding)
 
 
-def _other_writer(_: Finding, evidence: Evidence) -> Explained | None:
+def _other_writer(_: Finding, evidence: CauseFacts) -> Explained | None:
     if not evidence.contested:
         return None
     return Explained(
@@ -74,7 +74,7 @@ def _other_writer(_: Finding, evidence: Evidence) -> Explained | None:
     )
 
 
-def _partial(finding: Finding, evidence: Evidence) -> Explained | None:
+def _partial(finding: Finding, evidence: CauseFacts) -> Explained | None:
     """Blame our own last write of the path if it had no effect and the value is the one that it left."""
     write = _last_write(finding, evidence.corrections)
     if write is None or write.path.took:
@@ -86,7 +86,7 @@ def _partial(finding: Finding, evidence: Evidence) -> Explained | None:
     return Explained(Cause.OUR_PARTIAL_WRITE, Confidence.MEDIUM, sentence)
 
 
-def _not_applied(finding: Finding, _: Evidence) -> Explained | None:
+def _not_applied(finding: Finding, _: CauseFacts) -> Explained | None:
     if finding.changed_by is not ChangedBy.DECLARED:
         return None
     return Explained(
@@ -96,7 +96,7 @@ def _not_applied(finding: Finding, _: Evidence) -> Explained | None:
     )
 
 
-def _upgrade(finding: Finding, evidence: Evidence) -> Explained | None:
+def _upgrade(finding: Finding, evidence: CauseFacts) -> Explained | None:
     """Blame changed rules if the values are equal to a person, or if the path was not compared before."""
     if not evidence.rules_changed or finding.changed_by is ChangedBy.BOTH:
         return None
@@ -123,7 +123,7 @@ def _loose(value: Json) -> str:
     return "".join(str(value).split()).casefold()
 
 
-def _defaults(finding: Finding, evidence: Evidence) -> Explained | None:
+def _defaults(finding: Finding, evidence: CauseFacts) -> Explained | None:
     if finding.cls not in _UNDECLARED or evidence.alike < ALIKE:
         return None
     sentence = (
@@ -133,7 +133,7 @@ def _defaults(finding: Finding, evidence: Evidence) -> Explained | None:
     return Explained(Cause.PROVIDER_DEFAULT_CHANGE, Confidence.MEDIUM, sentence)
 
 
-_RULES: Final[tuple[Callable[[Finding, Evidence], Explained | None], ...]] = (
+_RULES: Final[tuple[Callable[[Finding, CauseFacts], Explained | None], ...]] = (
     _not_applied,
     _other_writer,
     _partial,

@@ -16,7 +16,7 @@ from holdfast.model.record import dataclass
 from holdfast.model.resource import Declaration
 from holdfast.policy import references as refs
 from holdfast.policy import source_location
-from holdfast.policy.references import Field, Names
+from holdfast.policy.references import Names, ReferenceTarget
 
 DEPENDS_ON: Final = "holdfast.dev/depends-on"  # annotation; addresses with commas between
 
@@ -36,7 +36,7 @@ class Graph:
 
     addresses: Sequence[Address] = ()
     edges: Mapping[Address, tuple[Edge, ...]] = field(default_factory=dict)  # by the one that needs
-    bindings: Mapping[Address, Mapping[str, Field]] = field(default_factory=dict)
+    bindings: Mapping[Address, Mapping[str, ReferenceTarget]] = field(default_factory=dict)
 
     def dependencies(self, address: Address) -> tuple[Address, ...]:
         """Return the direct dependencies of a resource in order, including resources that only the store knows."""
@@ -83,7 +83,7 @@ def build(declarations: Sequence[Declaration], known: Iterable[Address] = ()) ->
     names: Names | None = None
     errors: list[InputError] = []
     edges: dict[Address, tuple[Edge, ...]] = {}
-    bindings: dict[Address, dict[str, Field]] = {}
+    bindings: dict[Address, dict[str, ReferenceTarget]] = {}
     for declaration in sorted(declarations, key=lambda each: str(each.address)):
         found, malformed = refs.find(declaration)
         errors += malformed
@@ -100,7 +100,7 @@ def build(declarations: Sequence[Declaration], known: Iterable[Address] = ()) ->
 
 def bind(
     declaration: Declaration, found: Iterable[refs.Reference], names: Names, errors: list[InputError]
-) -> tuple[dict[str, Field], tuple[Edge, ...]]:
+) -> tuple[dict[str, ReferenceTarget], tuple[Edge, ...]]:
     """Return the meanings of a declaration's references, and its edges; mistakes are added to the errors."""
     binder = _Binder(declaration, names, errors)
     return binder.bind(found), (*binder.edges, *binder.explicit())
@@ -115,8 +115,8 @@ class _Binder:
         self._errors = errors
         self.edges: list[Edge] = []
 
-    def bind(self, found: Iterable[refs.Reference]) -> dict[str, Field]:
-        out: dict[str, Field] = {}
+    def bind(self, found: Iterable[refs.Reference]) -> dict[str, ReferenceTarget]:
+        out: dict[str, ReferenceTarget] = {}
         own = self._declaration.address
         for reference in found:
             location = source_location.desired(self._declaration, reference.pointer)

@@ -21,7 +21,7 @@ from holdfast.policy.mass_drift import MassDrift
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class BatchDecision:
     """One decision of a batch."""
 
     address: Address
@@ -47,13 +47,13 @@ class Allowed:
     charges: tuple[BudgetCharge, ...] = ()
 
 
-def candidates(wanted: Sequence[Wanted]) -> list[Candidate]:
+def candidates(wanted: Sequence[BatchDecision]) -> list[Candidate]:
     """Return the writes of a batch."""
     return [item.candidate() for item in wanted if item.decision.action.is_write]
 
 
 def hold_back(
-    wanted: Sequence[Wanted],
+    wanted: Sequence[BatchDecision],
     rules: CorrectionRules,
     mass_drift: MassDrift | None,
     spent: Mapping[str, int],

@@ -45,7 +45,7 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class ReferenceTarget:
     """The target of a reference: a field of a resource. An empty path with `is_id` is the provider's id."""
 
     address: Address
@@ -77,7 +77,7 @@ class Pending:
 
     pointer: Pointer
     text: str
-    field: Field
+    field: ReferenceTarget
     reason: str
 
 
@@ -98,7 +98,7 @@ class Sealed(Protocol):
         """Return the wrapped text made of plain and sealed parts."""
 
 
-Lookup = Callable[[Field], Json | Unresolved | HeldReference]
+Lookup = Callable[[ReferenceTarget], Json | Unresolved | HeldReference]
 
 
 def escape(text: str) -> str:
@@ -164,18 +164,18 @@ class Names:
             raise InputError(f"{name} is in another namespace; write {_listed(answering)}")
         raise InputError(f"{name} may be any of {len(near)} resources; write {_listed(near)}")
 
-    def field(self, text: str, referrer: Address) -> Field:
+    def field(self, text: str, referrer: Address) -> ReferenceTarget:
         """Return the target of the text between braces for the referrer. Raise InputError with the mistake."""
         name, hash_, pointer = text.partition("#")
         if hash_:
-            return Field(self.address(name, referrer), paths.parse_path(pointer))
+            return ReferenceTarget(self.address(name, referrer), paths.parse_path(pointer))
         name, rest = self._split(text)
         if not rest:
             # A shell variable in a text file looks like this, so the message must help its author too.
             raise InputError(f"names no field; write ${{{text}.id}} or another field, or $${{{text}}} for plain text")
         address = self.address(name, referrer)
         path = _dotted(rest)
-        return Field(address, (), is_id=True) if path == ("id",) else Field(address, path)
+        return ReferenceTarget(address, (), is_id=True) if path == ("id",) else ReferenceTarget(address, path)
 
     def _split(self, text: str) -> tuple[str, str]:
         """Part a reference into name and field, at the last dot that leaves a known name before it."""
@@ -237,7 +237,7 @@ def _bracket(body: str) -> Path:
     return paths.parse_path(f"/[{body.replace('/', '~1')}]")  # inside brackets a slash can only be itself
 
 
-def resolve(desired: Json, bindings: Mapping[str, Field], lookup: Lookup) -> Resolution:
+def resolve(desired: Json, bindings: Mapping[str, ReferenceTarget], lookup: Lookup) -> Resolution:
     """Return a desired document with its references filled in. `bindings` maps the text between braces to its target.
 
     The document is not changed. Parts without references are shared with the result.
@@ -267,7 +267,7 @@ def resolve(desired: Json, bindings: Mapping[str, Field], lookup: Lookup) -> Res
 def _filled(
     text: str,
     pointer: Pointer,
-    bindings: Mapping[str, Field],
+    bindings: Mapping[str, ReferenceTarget],
     look_up: Callable[[Pointer, str], Json | Unresolved],
     pending: list[Pending],
 ) -> Json:
@@ -310,7 +310,7 @@ def _join(parts: list[Json]) -> Json:
     return "".join(parts) if seal is None else seal.joined(parts)
 
 
-def value_in(field: Field, provider_id: str | None, document: Json) -> Json | Unresolved:
+def value_in(field: ReferenceTarget, provider_id: str | None, document: Json) -> Json | Unresolved:
     """Read a field from the known document of a resource. ABSENT as the document means it has not been read yet."""
     if field.is_id:
         return provider_id if provider_id is not None else Unresolved(f"{field.address} has no id yet")

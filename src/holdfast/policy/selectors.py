@@ -109,7 +109,7 @@ def _requirement(text: str, position: int) -> tuple[Requirement, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class AddressPattern:
     """A glob on addresses; each part of the address is matched by itself, so a star never crosses a slash.
 
     Parts that are omitted on the left may be anything: `web-*` is any resource of such a name, `Network/*` every
@@ -138,8 +138,8 @@ def _covers(parts: Sequence[str], names: Sequence[str]) -> bool:
 class Targets:
     """The selection of `--target`: the included addresses, by default all, without those excluded by a leading `!`."""
 
-    included: tuple[Target, ...] = ()
-    excluded: tuple[Target, ...] = ()
+    included: tuple[AddressPattern, ...] = ()
+    excluded: tuple[AddressPattern, ...] = ()
 
     def matches(self, address: Address) -> bool:
         """Return True if the address is selected. An exclusion always wins, whatever the order."""
@@ -149,15 +149,15 @@ class Targets:
 
 def parse_targets(texts: Iterable[str]) -> Targets:
     """Read the values of `--target`."""
-    included: list[Target] = []
-    excluded: list[Target] = []
+    included: list[AddressPattern] = []
+    excluded: list[AddressPattern] = []
     for text in texts:
         glob = text.removeprefix("!")
         parts = tuple(glob.split("/"))
         if not all(parts) or len([part for part in parts if part != "**"]) > 4:
             message = f"{text!r} is not a target; write a name, Kind/name or connection/Kind/name, with * where needed"
             raise InputError(message)
-        (excluded if text.startswith("!") else included).append(Target(text, parts))
+        (excluded if text.startswith("!") else included).append(AddressPattern(text, parts))
     return Targets(tuple(included), tuple(excluded))
 
 

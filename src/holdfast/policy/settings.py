@@ -24,8 +24,8 @@ from holdfast.model.resource import Declaration, OnDelete, OnDrift
 from holdfast.policy import durations, source_location
 from holdfast.policy.decide import OnImmutable, ReconcileMode, Recreate
 from holdfast.schema import fields
-from holdfast.schema.document import Document, Place
-from holdfast.schema.fields import Type
+from holdfast.schema.document import Document, DocumentPath
+from holdfast.schema.fields import FieldType
 
 WATCH_PERIOD_SECONDS: Final = 600.0
 
@@ -153,7 +153,7 @@ class Setting:
 
     name: str
     doc: str
-    type: Type[Any]
+    type: FieldType[Any]
     from_text: Callable[[str], Json] = str  # flags and variables are text; most settings read text anyway
     show: Callable[[Any], str] = str
     env: str = ""
@@ -348,7 +348,7 @@ def layer(options: Mapping[str, Json], level: Level, source: Callable[[str], str
     return {name: Given(value, level, source(BY_NAME[name].spelling)) for name, value in values.items()}
 
 
-def written_layer(values: Mapping[str, Any], at: Place, level: Level, owner: str = "") -> dict[str, Given]:
+def written_layer(values: Mapping[str, Any], at: DocumentPath, level: Level, owner: str = "") -> dict[str, Given]:
     """Return a level from options that were read with `OPTIONS` at a place of a document."""
     out = {}
     for name, value in values.items():

@@ -24,7 +24,7 @@ class Sign(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WriteResult:
     """The end of one write, as its event has it."""
 
     address: str
@@ -61,14 +61,14 @@ class PathRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class WriteStats:
     """The sum: types by name, paths by how often."""
 
     types: tuple[TypeRow, ...]
     paths: tuple[PathRow, ...]
 
 
-def summed(writes: Iterable[Written]) -> Evidence:
+def summed(writes: Iterable[WriteResult]) -> WriteStats:
     """Sum up writes."""
     types: dict[str, TypeRow] = {}
     paths: dict[tuple[str, str, Sign], PathRow] = {}
@@ -82,7 +82,7 @@ def summed(writes: Iterable[Written]) -> Evidence:
                 at.times += 1
                 at.addresses.add(write.address)
     listed = sorted(paths.values(), key=lambda row: (list(Sign).index(row.sign), -row.times, row.type, row.path))
-    return Evidence(tuple(types[name] for name in sorted(types)), tuple(listed))
+    return WriteStats(tuple(types[name] for name in sorted(types)), tuple(listed))
 
 
 def _count(row: TypeRow, data: Mapping[str, Json]) -> None:

@@ -7,14 +7,14 @@ from typing import Final, TypeVar
 from holdfast.errors import InputError
 from holdfast.providers.protocol import Connection
 from holdfast.schema import fields
-from holdfast.schema.document import Document, Place, raise_all
-from holdfast.schema.fields import Type
+from holdfast.schema.document import Document, DocumentPath, raise_all
+from holdfast.schema.fields import FieldType
 
 _COMMON: Final = ("provider", "secrets", "limits")  # fields of every connection, read with the project file
 T = TypeVar("T")
 
 
-def read(type_: Type[T], connection: Connection) -> T:
+def read(type_: FieldType[T], connection: Connection) -> T:
     """Return the settings; raise InputError or InputErrors with the field of every mistake.
 
     The project adds file and line (`providers.registry.located`).
@@ -26,10 +26,10 @@ def read(type_: Type[T], connection: Connection) -> T:
     return value
 
 
-def at(connection: Connection) -> Place:
+def at(connection: Connection) -> DocumentPath:
     """Return the location of a connection in its project file, with its own settings as the document."""
     settings = {name: value for name, value in connection.settings.items() if name not in _COMMON}
-    return Place(Document(settings), [], ("connections", connection.name), connection.base_dir)
+    return DocumentPath(Document(settings), [], ("connections", connection.name), connection.base_dir)
 
 
 def problem(connection: Connection, message: str, *steps: str) -> InputError:

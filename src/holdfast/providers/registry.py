@@ -120,7 +120,7 @@ def name_of(api_version: str) -> str:
     return group.removesuffix(DOMAIN)
 
 
-def located(error: InputError, document: yaml_reader.Document, file: str | None = None) -> InputError:
+def located(error: InputError, document: yaml_reader.YamlDocument, file: str | None = None) -> InputError:
     """Return an error about a connection with file and line. Its `field` is a pointer into the source document."""
     if isinstance(error, InputErrors):
         return InputErrors(located(single, document, file) for single in error.errors)
@@ -135,7 +135,7 @@ def located(error: InputError, document: yaml_reader.Document, file: str | None 
     return error.at(Location(place.file, place.line, place.column, field))
 
 
-def _steps(document: yaml_reader.Document, field: str) -> Iterator[str | int]:
+def _steps(document: yaml_reader.YamlDocument, field: str) -> Iterator[str | int]:
     """Yield the steps of a pointer with list indices as numbers, which only the document distinguishes from keys."""
     here: Pointer = ()
     for step in paths.parse_path(field):

@@ -21,7 +21,7 @@ from holdfast.reconcile import undo, worker_identity
 from holdfast.reconcile.action_result import LEFT_TO_OTHERS, ActionOutcome, ActionResult
 from holdfast.reconcile.check import BATCH, Checker, CheckResult
 from holdfast.reconcile.fleet_check import FleetCheck
-from holdfast.reconcile.mass_drift_scan import Declared, Others, Surveyor
+from holdfast.reconcile.mass_drift_scan import DeclaredNeighbours, Others, Surveyor
 from holdfast.reconcile.policy_evaluation import Foreseen
 from holdfast.reconcile.report import RunReport, Sink, keep_all
 from holdfast.reconcile.resolve import Blocked, ResourceResolver
@@ -165,7 +165,7 @@ class Applier:
         report = run.report
         groups = dependency_graph.groups(self.preparer.fleet.graph, wanted)
         foreseen = await self._look_ahead(groups)
-        others = self.others or Declared(self.store, self.preparer, self.checker, self._is_left_alone)
+        others = self.others or DeclaredNeighbours(self.store, self.preparer, self.checker, self._is_left_alone)
         surveyor = Surveyor(self.store, self.checker, others, foreseen)
         first = [group for group in groups if not group.needs]
         meeting = Meeting(len(first), self.checker.pause) if len(first) > 1 else None

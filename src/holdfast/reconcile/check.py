@@ -25,7 +25,7 @@ from holdfast.providers.protocol import Reader, SupportsPlatformChanges, Support
 from holdfast.reconcile import evaluate, fault_isolation
 from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.connections import Connections
-from holdfast.reconcile.evaluation import Evaluation, Evidence, Observation, Overrides
+from holdfast.reconcile.evaluation import Evaluation, EvaluationInput, Observation, Overrides
 from holdfast.reconcile.known_secrets import Fingerprint
 from holdfast.reconcile.next_state import Memory
 from holdfast.reconcile.observe import LIST_FROM, Lists, Observer
@@ -298,7 +298,7 @@ class Checker:
             for digest in evaluate.wanted_documents(item, observation)
         }
         documents = await self._store.documents(sorted(wanted)) if wanted else {}
-        evidence = Evidence(now, documents, overrides, self.rules.waivers)
+        evidence = EvaluationInput(now, documents, overrides, self.rules.waivers)
         return [
             await self._evaluate_alone(item, observation, evidence, first)
             for item, observation, first in zip(items, seen, newer, strict=True)
@@ -323,7 +323,7 @@ class Checker:
         self,
         item: ResolvedResource,
         seen: Observation,
-        evidence: Evidence,
+        evidence: EvaluationInput,
         first: tuple[ResolvedResource, ReadResult | Unchanged] | None,
     ) -> Evaluation:
         """Evaluate one resource. A resource whose evaluation fails is unknown and does not stop the others."""
@@ -345,7 +345,7 @@ class Checker:
             evaluation = evaluate.evaluate(item, seen, evidence)
         return evaluation
 
-    async def _with_provider(self, item: ResolvedResource, evidence: Evidence) -> Evidence:
+    async def _with_provider(self, item: ResolvedResource, evidence: EvaluationInput) -> EvaluationInput:
         """Return the evidence with the provider's functions for writer names and platform changes."""
         address = item.declaration.address
         reader = await self._looker.world.reader(address.connection)

@@ -20,7 +20,7 @@ NOBODY: Final = "holdfast-doctor-asks-for-what-is-not-there"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ConnectionAnswer:
     """The question to a connection, and why it failed. An empty `trouble` means that it succeeded."""
 
     question: str
@@ -29,14 +29,14 @@ class Answer:
 
 async def ask(
     world: Connections, connection: str, declared: Sequence[Declaration], states: Mapping[Address, ResourceState]
-) -> Answer:
+) -> ConnectionAnswer:
     """Read one resource of each declared kind, or of any kind if nothing is declared, and return the answer."""
     reader = await world.reader(connection)
-    answer = Answer("opened; it has no kind to ask for")
+    answer = ConnectionAnswer("opened; it has no kind to ask for")
     try:
         async with asyncio.timeout(SECONDS):
             if isinstance(reader, SupportsAccount):
-                answer = Answer(f"account {await reader.account()}")
+                answer = ConnectionAnswer(f"account {await reader.account()}")
             targets = _targets(declared, states)
             for name in sorted({declaration.address.kind for declaration in declared}) or sorted(reader.kinds)[:1]:
                 kind = reader.kinds.get(name)
@@ -44,9 +44,9 @@ async def ask(
                 if answer.trouble:
                     break
     except ReadFailed as error:
-        return Answer("asked", _why(error.reading))
+        return ConnectionAnswer("asked", _why(error.reading))
     except TimeoutError:
-        return Answer("asked", f"no answer within {SECONDS:g} seconds")
+        return ConnectionAnswer("asked", f"no answer within {SECONDS:g} seconds")
     return answer
 
 
@@ -62,14 +62,14 @@ def _targets(declared: Sequence[Declaration], states: Mapping[Address, ResourceS
     return out
 
 
-async def _asked(reader: Reader, kind: Kind, known: Target | None) -> Answer:
+async def _asked(reader: Reader, kind: Kind, known: Target | None) -> ConnectionAnswer:
     if known is None and (kind.lists or kind.discovers):
         async for _ in reader.list(kind.name):
             break
-        return Answer(f"asked for a list of {kind.name}")
+        return ConnectionAnswer(f"asked for a list of {kind.name}")
     # The id does not exist. "Not found" is also an answer, because only the right service gives it.
     reading = await reader.read(known or Target(kind.name, NOBODY, NOBODY, {}))
-    return Answer(f"asked for a {kind.name}", _why(reading) if isinstance(reading, ReadFailure) else "")
+    return ConnectionAnswer(f"asked for a {kind.name}", _why(reading) if isinstance(reading, ReadFailure) else "")
 
 
 def _why(reading: object) -> str:

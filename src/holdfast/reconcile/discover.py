@@ -28,7 +28,7 @@ from holdfast.reconcile.resolve import ResourceResolver
 from holdfast.reconcile.retry import RETRIED
 
 
-class Listing(StrEnum):
+class KindListing(StrEnum):
     """Outcome of listing a kind."""
 
     LISTED = "listed"
@@ -51,7 +51,7 @@ class Survey:
     connection: str
     provider: str
     kind: str
-    listing: Listing
+    listing: KindListing
     reason: str = ""
     live: int = 0
     strangers: tuple[Stranger, ...] = ()
@@ -82,7 +82,7 @@ class Coverage:
 
 def coverage(surveys: Iterable[Survey]) -> Coverage:
     """Return the coverage over the kinds that were listed, and no others."""
-    listed = [survey for survey in surveys if survey.listing is Listing.LISTED]
+    listed = [survey for survey in surveys if survey.listing is KindListing.LISTED]
     return Coverage(sum(item.live for item in listed), sum(item.declared for item in listed))
 
 
@@ -130,16 +130,16 @@ class Discoverer:
     async def _kind(self, connection: str, reader: Reader, kind: Kind, placed: _Placed) -> Survey:
         provider = self.preparer.world.connections[connection].provider
         if not _can_list(kind):
-            return Survey(connection, provider, kind.name, Listing.NOT_LISTED, "the provider cannot list this kind")
+            return Survey(connection, provider, kind.name, KindListing.NOT_LISTED, "the provider cannot list this kind")
         listed = await self._list(connection, reader, kind.name, placed.ids.get(_pool(kind), set()))
         if isinstance(listed, ReadFailure):
             reason = f"could not be listed ({listed.trouble.value}){': ' + listed.detail if listed.detail else ''}"
-            return Survey(connection, provider, kind.name, Listing.FAILED, reason)
+            return Survey(connection, provider, kind.name, KindListing.FAILED, reason)
         doubt = placed.doubts.get(_pool(kind))
         if doubt is not None:
-            return Survey(connection, provider, kind.name, Listing.FAILED, doubt)
+            return Survey(connection, provider, kind.name, KindListing.FAILED, doubt)
         live, strangers = listed
-        return Survey(connection, provider, kind.name, Listing.LISTED, "", live, tuple(strangers))
+        return Survey(connection, provider, kind.name, KindListing.LISTED, "", live, tuple(strangers))
 
     async def _list(
         self, connection: str, reader: Reader, kind: str, declared: Collection[str]

@@ -20,7 +20,7 @@ from holdfast.model.resource import ManagementPolicy
 from holdfast.model.verdict import INHERITED, LASTING, Status, Suppressed, SuppressionReason, Verdict
 from holdfast.policy.decide import ReconcileMode
 from holdfast.providers.protocol import Unchanged
-from holdfast.reconcile.evaluation import Evaluation, Evidence, Known, Observation, Signature
+from holdfast.reconcile.evaluation import Evaluation, EvaluationInput, Known, Observation, Signature
 from holdfast.reconcile.resolved_resource import ResolvedResource, digest_of
 from holdfast.store.governance import AcceptedValue
 from holdfast.store.state import Digest, ResourceState, is_idle
@@ -35,7 +35,7 @@ _ALWAYS_SENT: Final = (ReconcileMode.PUT_ONLY, ReconcileMode.SHADOW)
 _DRIFTED: Final = (Status.DRIFTED, Status.CONFLICTED)  # then a new field may be of the same writer
 
 
-Step = Callable[[Evaluation, Evidence], Evaluation]
+Step = Callable[[Evaluation, EvaluationInput], Evaluation]
 
 
 # -- unchanged
@@ -115,7 +115,7 @@ def wanted_documents(item: ResolvedResource, seen: Observation) -> set[Digest]:
 # -- the steps
 
 
-def migrate_rules(evaluation: Evaluation, evidence: Evidence) -> Evaluation:
+def migrate_rules(evaluation: Evaluation, evidence: EvaluationInput) -> Evaluation:
     """Take a resource over from the rules that it was last evaluated by, without changing its verdict."""
     if evaluation.observation.digest is None or not evaluation.resource.is_under_other_rules:
         return evaluation
@@ -124,7 +124,7 @@ def migrate_rules(evaluation: Evaluation, evidence: Evidence) -> Evaluation:
     return replace(evaluation, resource=rule_migration.succeeded(evaluation.resource, evidence.documents))
 
 
-def recall(evaluation: Evaluation, evidence: Evidence) -> Evaluation:
+def recall(evaluation: Evaluation, evidence: EvaluationInput) -> Evaluation:
     """Add the rules in force, and the facts known from our last write."""
     from holdfast.compare import diff  # noqa: PLC0415 - only where something changed
 
@@ -163,7 +163,7 @@ def recall(evaluation: Evaluation, evidence: Evidence) -> Evaluation:
     return replace(evaluation, known=known)
 
 
-def compare(evaluation: Evaluation, _: Evidence) -> Evaluation:
+def compare(evaluation: Evaluation, _: EvaluationInput) -> Evaluation:
     """Compare three ways; known differences, which the baseline has, are subtracted."""
     from holdfast.compare import diff  # noqa: PLC0415 - only where something changed
 
@@ -179,7 +179,7 @@ def compare(evaluation: Evaluation, _: Evidence) -> Evaluation:
     return replace(evaluation, findings=findings, intent_moved=has_moved)
 
 
-def drop_newly_visible(evaluation: Evaluation, evidence: Evidence) -> Evaluation:
+def drop_newly_visible(evaluation: Evaluation, evidence: EvaluationInput) -> Evaluation:
     """Drop findings that only the new rules see, if the resource has no baseline that they could join."""
     if not evaluation.findings or not evaluation.resource.is_only_seen or not told(evaluation.resource):
         return evaluation
@@ -189,7 +189,7 @@ def drop_newly_visible(evaluation: Evaluation, evidence: Evidence) -> Evaluation
     return _with_fewer(evaluation, live)
 
 
-def drop_removed(evaluation: Evaluation, _: Evidence) -> Evaluation:
+def drop_removed(evaluation: Evaluation, _: EvaluationInput) -> Evaluation:
     """Drop findings of fields whose declaration was removed, if no write ever follows that would remove them."""
     item = evaluation.resource
     is_observed = item.settings.reconcile_mode is ReconcileMode.OBSERVE
@@ -198,7 +198,7 @@ def drop_removed(evaluation: Evaluation, _: Evidence) -> Evaluation:
     return _with_fewer(evaluation, verdict_rules.counted(evaluation.findings))
 
 
-def absorb_late_defaults(evaluation: Evaluation, evidence: Evidence) -> Evaluation:
+def absorb_late_defaults(evaluation: Evaluation, evidence: EvaluationInput) -> Evaluation:
     """Let values that the service filled in after our write join the baseline, and report them once."""
     from holdfast.compare import known_differences  # noqa: PLC0415 - only where something changed
 
@@ -221,7 +221,7 @@ def absorb_late_defaults(evaluation: Evaluation, evidence: Evidence) -> Evaluati
     return replace(evaluation, known=known, findings=tuple(rest), suppressed=(*evaluation.suppressed, *joined))
 
 
-def migrate_version(evaluation: Evaluation, evidence: Evidence) -> Evaluation:
+def migrate_version(evaluation: Evaluation, evidence: EvaluationInput) -> Evaluation:
     """Keep the verdict of a resource that was in sync in the old API version. Its baseline is learnt in the new one."""
     if evidence.newer is None or evaluation.findings or not isinstance(evaluation.observation.reading, Found):
         return evaluation
@@ -242,7 +242,7 @@ def migrate_version(evaluation: Evaluation, evidence: Evidence) -> Evaluation:
     )
 
 
-def note_platform_changes(evaluation: Evaluation, evidence: Evidence) -> Evaluation:
+def note_platform_changes(evaluation: Evaluation, evidence: EvaluationInput) -> Evaluation:
     """Add the paths that the platform itself seems to have changed, where its reader knows its habits."""
     if evidence.habits is None or not evaluation.findings:
         return evaluation
@@ -250,7 +250,7 @@ def note_platform_changes(evaluation: Evaluation, evidence: Evidence) -> Evaluat
     return replace(evaluation, platform=platform) if platform else evaluation
 
 
-def suppress(evaluation: Evaluation, evidence: Evidence) -> Evaluation:
+def suppress(evaluation: Evaluation, evidence: EvaluationInput) -> Evaluation:
     """Take out of the findings those that a person or a policy answers for; they are shown beside the others."""
     item, overrides = evaluation.resource, evidence.overrides
     address = item.declaration.address
@@ -280,7 +280,7 @@ STEPS: tuple[Step, ...] = (
 )
 
 
-def evaluate(item: ResolvedResource, seen: Observation, evidence: Evidence) -> Evaluation:
+def evaluate(item: ResolvedResource, seen: Observation, evidence: EvaluationInput) -> Evaluation:
     """Return the evaluation of a resource by all steps in their order."""
     evaluation = Evaluation(item, evidence.now, seen)
     for step in STEPS:

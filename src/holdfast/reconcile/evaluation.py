@@ -100,7 +100,7 @@ class Overrides:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class EvaluationInput:
     """All that the steps look at beside the resource and the observation."""
 
     now: float

@@ -18,7 +18,7 @@ from holdfast.model.finding import ChangedBy, Finding
 from holdfast.model.json import Json
 from holdfast.model.record import dataclass
 from holdfast.policy import cause_analysis
-from holdfast.policy.cause_analysis import Evidence, Explained, Onset
+from holdfast.policy.cause_analysis import CauseFacts, Explained, Onset
 from holdfast.reconcile.policy_evaluation import CONTENTION
 from holdfast.store.governance import CorrectionRecord, Quarantine
 from holdfast.store.protocol import BlobStore, Store
@@ -78,7 +78,7 @@ async def tell(store: Store, state: ResourceState, pattern: str | None) -> Story
     changed = bool(state.applied.rules and rules != state.applied.rules)
     corrections = await store.corrections([address], limit=HISTORY)
     told = tuple(
-        _told(record, address, everything, quarantines, Evidence(corrections, rules_changed=changed))
+        _told(record, address, everything, quarantines, CauseFacts(corrections, rules_changed=changed))
         for record in everything.get(address, [])
         if matcher is None or matcher.matches(record.finding.path, below=True)
     )
@@ -110,7 +110,7 @@ def _told(
     address: Address,
     everything: Mapping[Address, Sequence[FindingRecord]],
     quarantines: Mapping[str, Quarantine],
-    evidence: Evidence,
+    evidence: CauseFacts,
 ) -> ExplainedFinding:
     finding = record.finding
     quarantine = quarantines.get(paths.format_path(finding.path))

@@ -30,7 +30,7 @@ Filter = Callable[[Sequence[ResolvedResource]], Awaitable[list[ResolvedResource]
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class BatchResult:
     """The final results of one batch, and the declarations that cannot be checked yet."""
 
     checks: list[CheckResult]
@@ -53,12 +53,12 @@ class FleetCheck:
     _sizes: Mapping[tuple[str, str], int] | None = None  # of the fleet, before this run recorded new resources
     _overrides: OverridesOnce | None = None
 
-    async def batches(self, wanted: Sequence[Address]) -> AsyncGenerator[Batch, None]:
+    async def batches(self, wanted: Sequence[Address]) -> AsyncGenerator[BatchResult, None]:
         """Check resources in this order, and yield the final results of each batch."""
         overrides = self._overrides = self._overrides or self.checker.overrides()
         if len(wanted) <= BATCH:
             ready, waiting = await self._prepared(wanted)
-            yield Batch(await self._settled(await self.checker.check_alone(ready, overrides)), waiting, wanted)
+            yield BatchResult(await self._settled(await self.checker.check_alone(ready, overrides)), waiting, wanted)
             return
         lists = await self._list(wanted)
         edited: list[Address] = []
@@ -74,7 +74,7 @@ class FleetCheck:
                 is_known = [same for same, later in zip(is_known, is_edited, strict=True) if not later]
                 ready = [item for item, later in zip(ready, is_edited, strict=True) if not later]
             checks = await self.checker.check_batch(ready, lists, overrides, is_known)
-            yield Batch(await self._settled(checks), waiting, part)
+            yield BatchResult(await self._settled(checks), waiting, part)
             if len(edited) >= RELISTED:
                 async for batch in self._relisted(edited):
                     yield batch
@@ -82,7 +82,7 @@ class FleetCheck:
         async for batch in self._relisted(edited):
             yield batch
 
-    async def _relisted(self, edited: Sequence[Address]) -> AsyncGenerator[Batch, None]:
+    async def _relisted(self, edited: Sequence[Address]) -> AsyncGenerator[BatchResult, None]:
         """Check edited resources, whose live documents are needed although these have not changed."""
         if not edited:
             return
@@ -92,7 +92,7 @@ class FleetCheck:
             ready, waiting = await self._prepared(edited[start : start + BATCH])
             is_known = [evaluate.is_unchanged(item, item.state) for item in ready]
             checks = await self.checker.check_batch(ready, lists, self._overrides, is_known)
-            yield Batch(await self._settled(checks), waiting, ())
+            yield BatchResult(await self._settled(checks), waiting, ())
 
     async def _prepared(self, addresses: Sequence[Address]) -> tuple[list[ResolvedResource], list[Blocked]]:
         ready, waiting = await self.preparer.prepare(addresses, ahead=self.ahead)

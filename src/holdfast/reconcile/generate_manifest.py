@@ -35,7 +35,7 @@ _PRIVATE_KEY: Final = re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----")
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class ManifestDraft:
     """The declarable fields of a live resource, and the omitted ones with reasons."""
 
     resource: Json
@@ -46,7 +46,7 @@ class CannotDraft(Exception):  # noqa: N818 - an outcome, not a mistake
     """A live thing that cannot be declared as it is; the text says why."""
 
 
-def draft(document: Json, rules: RuleTree, known: KnownSecrets | None = None) -> Draft:
+def draft(document: Json, rules: RuleTree, known: KnownSecrets | None = None) -> ManifestDraft:
     """Return the fields to declare, without any text that contains a known secret."""
     work = _Work(known or KnownSecrets())
     try:
@@ -60,7 +60,7 @@ def draft(document: Json, rules: RuleTree, known: KnownSecrets | None = None) ->
     if differing:
         where = ", ".join(paths.format_path(finding.path) for finding in differing[:3])
         raise CannotDraft(f"a declaration of it would differ from it, at {where}")
-    return Draft(resource, tuple(work.left_out))
+    return ManifestDraft(resource, tuple(work.left_out))
 
 
 @dataclass(slots=True)
@@ -159,7 +159,7 @@ def _safe(text: str) -> str:
     return name if name and not name_problem(name) else ""
 
 
-def manifest(address: Address, provider: str, ident: str, found: Draft, policy: ManagementPolicy) -> Json:
+def manifest(address: Address, provider: str, ident: str, found: ManifestDraft, policy: ManagementPolicy) -> Json:
     """Return the document that imports a live thing under an address."""
     return {
         "apiVersion": f"{provider}.{resources.GROUP}/{resources.VERSION}",

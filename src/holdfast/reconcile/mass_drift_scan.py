@@ -107,7 +107,7 @@ class Surveyor:
 
 
 @dataclass(slots=True)
-class Declared:
+class DeclaredNeighbours:
     """The others of a run whose declarations are all loaded. Their checks are not recorded."""
 
     store: StateStore

@@ -219,7 +219,7 @@ class PolicyEvaluator:
         from holdfast.policy import budgets, fleet_limits  # noqa: PLC0415 - only where something is to be written
 
         wanted = [
-            fleet_limits.Wanted(checked.address, checked.verdict.status, checked.decision, is_approved(checked))
+            fleet_limits.BatchDecision(checked.address, checked.verdict.status, checked.decision, is_approved(checked))
             for checked in checks
         ]
         rules = self.rules.corrections

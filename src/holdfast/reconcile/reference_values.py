@@ -20,7 +20,7 @@ from holdfast.model.json import Json
 from holdfast.model.path import Path, Pointer, Selector, Step
 from holdfast.model.record import dataclass
 from holdfast.model.verdict import Status
-from holdfast.policy.references import Field, HeldReference, Resolution, Unresolved
+from holdfast.policy.references import HeldReference, ReferenceTarget, Resolution, Unresolved
 from holdfast.reconcile.redact import FINGERPRINT
 from holdfast.store.state import Digest, ResourceState
 
@@ -41,7 +41,7 @@ class Sources:
     ahead: bool = False  # look ahead: what is declared is known before it is there
     declared: dict[Address, Resolution] = field(default_factory=dict)  # of those whose declaration is at hand
 
-    def look_up(self, wanted: Field) -> Json | Unresolved | HeldReference:
+    def look_up(self, wanted: ReferenceTarget) -> Json | Unresolved | HeldReference:
         """Return the value of a referenced field, why there is none yet, or why it cannot be relied on now."""
         state = self.states.get(wanted.address)
         if state is None or (state.observed.document is None and state.applied.document is None):
@@ -62,14 +62,14 @@ class Sources:
             self.documents[known.baseline_digest] = known.baseline.observed
 
     @staticmethod
-    def _id(wanted: Field, state: ResourceState) -> Json | Unresolved | HeldReference:
+    def _id(wanted: ReferenceTarget, state: ResourceState) -> Json | Unresolved | HeldReference:
         if state.observed.provider_id is None:
             return Unresolved("it has no id yet")
         if state.observed.status is Status.MISSING:
             return HeldReference(state.observed.provider_id, f"{wanted.address} is missing")
         return state.observed.provider_id
 
-    def _declared(self, wanted: Field, state: ResourceState | None) -> Json | Unresolved | HeldReference:
+    def _declared(self, wanted: ReferenceTarget, state: ResourceState | None) -> Json | Unresolved | HeldReference:
         """Return the declared value of a field, or ABSENT."""
         resolution = self.declared.get(wanted.address)
         if resolution is None:  # its declaration is not at hand: as it was last seen, secrets as fingerprints
@@ -83,7 +83,7 @@ class Sources:
         held = next((item for item in resolution.held if touches(item.pointer, wanted.path)), None)
         return value if held is None or value is ABSENT else HeldReference(value, held.reason)
 
-    def _live(self, wanted: Field, state: ResourceState) -> Json | Unresolved | HeldReference:
+    def _live(self, wanted: ReferenceTarget, state: ResourceState) -> Json | Unresolved | HeldReference:
         observed = (
             self.documents.get(state.observed.document, ABSENT) if state.observed.document is not None else ABSENT
         )
@@ -97,7 +97,7 @@ class Sources:
         readable = _readable(wanted, value)
         return readable if isinstance(readable, Unresolved) or not why else HeldReference(readable, why)
 
-    def _unreliable(self, wanted: Field, state: ResourceState) -> str:
+    def _unreliable(self, wanted: ReferenceTarget, state: ResourceState) -> str:
         """Return the reason why the live value of a field cannot be relied on now, or an empty string."""
         if state.observed.status is Status.MISSING:
             return f"{wanted.address} is missing"
@@ -110,7 +110,7 @@ class Sources:
         return ""
 
 
-def _readable(wanted: Field, value: Json) -> Json | Unresolved:
+def _readable(wanted: ReferenceTarget, value: Json) -> Json | Unresolved:
     """Return a stored value, unless it is a secret of which only the fingerprint was kept."""
     if _has_fingerprint(value):
         place = paths.format_path(wanted.path)

@@ -208,7 +208,7 @@ class ResourceResolver:
         bound = self.fleet.graph.bindings.get(address, {}).values()
         return {field.address for field in bound if field.is_id or not self._is_declared(field)}
 
-    def _is_declared(self, wanted: references.Field) -> bool:
+    def _is_declared(self, wanted: references.ReferenceTarget) -> bool:
         declaration = self.fleet.declarations.get(wanted.address)
         return declaration is not None and paths.resolve(declaration.desired, wanted.path) is not ABSENT
 

@@ -36,8 +36,8 @@ from holdfast.remediation.core.past_attempts import AttemptLimits
 from holdfast.remediation.core.rules import AssessmentRules, CommandProbe, HttpProbe, ProbeSpec, TargetRule, TcpProbe
 from holdfast.remediation.core.timing import Windows
 from holdfast.schema import fields
-from holdfast.schema.document import Place
-from holdfast.schema.fields import Type
+from holdfast.schema.document import DocumentPath
+from holdfast.schema.fields import FieldType
 
 _PROBES: Final = ("http", "tcp", "command")
 _SERVER: Final[fields.Table] = {
@@ -73,7 +73,7 @@ class Assessment:
 # --- targets
 
 
-def _target(glob: str) -> selectors.Target:
+def _target(glob: str) -> selectors.AddressPattern:
     targets = selectors.parse_targets([glob])
     if targets.excluded:
         raise InputError("a target here excludes nothing; remove the !")
@@ -108,7 +108,7 @@ def _preset(
 
 _PRESET = fields.record(_preset, {"workload": _LABELS, "node": fields.STRING, "volume": fields.STRING})
 _QUERY_LIST = fields.list_of(_QUERY)
-_QUERIES: Final[Type[tuple[Query, ...]]] = Type(
+_QUERIES: Final[FieldType[tuple[Query, ...]]] = FieldType(
     lambda value, at: (_PRESET if isinstance(value, dict) else _QUERY_LIST).read(value, at),
     lambda: {"anyOf": [_QUERY_LIST.json_schema, _PRESET.json_schema]},
 )
@@ -124,7 +124,7 @@ def _host_and_port(value: Json) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-def _probe(given: dict[str, Any], at: Place) -> ProbeSpec:
+def _probe(given: dict[str, Any], at: DocumentPath) -> ProbeSpec:
     kinds = [kind for kind in _PROBES if kind in given]
     if len(kinds) != 1:
         raise InputError("a probe is one of http: URL, tcp: host:port and command: [program, argument]")
@@ -151,7 +151,7 @@ def _distinct(probes: tuple[ProbeSpec, ...]) -> tuple[ProbeSpec, ...]:
     return probes
 
 
-_PROBE: Final[Type[ProbeSpec]] = fields.plain(
+_PROBE: Final[FieldType[ProbeSpec]] = fields.plain(
     {
         "http": URL,
         "tcp": fields.parsed(_host_and_port, type="string"),
@@ -195,7 +195,7 @@ _TARGET: Final = fields.plain(
 )
 
 
-def _windows(base: Windows, given: dict[str, float], at: Place) -> Windows:
+def _windows(base: Windows, given: dict[str, float], at: DocumentPath) -> Windows:
     try:
         return Windows(**{**asdict(base), **given})
     except InputError as error:
@@ -203,7 +203,7 @@ def _windows(base: Windows, given: dict[str, float], at: Place) -> Windows:
         return base
 
 
-def _assessment(given: dict[str, Any], at: Place) -> Assessment:
+def _assessment(given: dict[str, Any], at: DocumentPath) -> Assessment:
     prometheus, alertmanager = dict(given.pop("prometheus", {})), given.pop("alertmanager", None)
     windows = _windows(Windows(), given.pop("windows", {}), at.below("windows"))
     targets = []

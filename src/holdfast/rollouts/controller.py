@@ -31,7 +31,7 @@ from holdfast.rollouts.core.slots import Child, ChildState, Grouping
 from holdfast.rollouts.core.template_groups import ChildRecord, TemplateGroup
 from holdfast.rollouts.core.templates import Method, Template
 from holdfast.rollouts.preconditions import Guard
-from holdfast.rollouts.repository import ASK_AGAIN_SECONDS, Batch, RolloutRepository
+from holdfast.rollouts.repository import ASK_AGAIN_SECONDS, GroupChanges, RolloutRepository
 from holdfast.store.records import AuditEvent, VersionConflict
 
 AT_ONCE: Final = 1000  # children that are applied in one batch
@@ -206,13 +206,19 @@ class RolloutController:
         return len(scheduler.working(file.rollout, self._grouped(group).fleet_of(seen)) | set(begun))
 
     def _take_turns(
-        self, batch: Batch, group: TemplateGroup, turns: ConcurrencyBudget, working: int, *, is_begun: bool = False
+        self,
+        batch: GroupChanges,
+        group: TemplateGroup,
+        turns: ConcurrencyBudget,
+        working: int,
+        *,
+        is_begun: bool = False,
     ) -> None:
         name = group.template.name
         after = turns.with_working(name, working, self._sizes.get(name, 0), is_begun=is_begun)
         batch.besides += [] if after is None else [after]
 
-    async def _kept(self, group: TemplateGroup, batch: Batch) -> TemplateGroup:
+    async def _kept(self, group: TemplateGroup, batch: GroupChanges) -> TemplateGroup:
         """Commit changes, if there are any, and count the budget write they contain."""
         if not batch:
             return group
@@ -226,7 +232,7 @@ class RolloutController:
         """Release the concurrency slots in which no work remains."""
         while (turns := await self._turns(group)) is not None:
             seen = [] if group.rollout is None else group_views.children(group)
-            batch = Batch()
+            batch = GroupChanges()
             self._take_turns(batch, group, turns, self._working(group, seen))
             try:
                 return await self._kept(group, batch)
@@ -267,8 +273,8 @@ class RolloutController:
         """Return True if a pause covers all resources or the children of this group. Then no step begins here."""
         return preconditions.paused_by(group, await self.repository.store.pauses(), self.now()) is not None
 
-    def _intents(self, group: TemplateGroup, steps: Sequence[Step], now: float) -> Batch:
-        batch, file, name = Batch(), group.rollout, group.template.name
+    def _intents(self, group: TemplateGroup, steps: Sequence[Step], now: float) -> GroupChanges:
+        batch, file, name = GroupChanges(), group.rollout, group.template.name
         assert file is not None
         at = group_rollouts.places(group, {item.slot for item in steps if not isinstance(item, SaveRollout)})
         for step in steps:
@@ -336,7 +342,7 @@ class RolloutController:
 
     async def _withdrawn(self, group: TemplateGroup, children: Sequence[ChildRecord], guard: Guard) -> TemplateGroup:
         """Withdraw intents that were stopped before any write."""
-        batch, now = Batch(), self.now()
+        batch, now = GroupChanges(), self.now()
         for child in (record for record in children if record.address in guard.held):
             left = group_rollouts.withdrawn(child, now)
             batch.children += [] if left is None else [left]
@@ -350,7 +356,7 @@ class RolloutController:
         documents = {}
         if group.template.checks.ready_when:
             documents = await child_status.observed(self.repository.store, sorted(fine, key=str))
-        batch, now = Batch(), self.now()
+        batch, now = GroupChanges(), self.now()
         for child in children:
             if child.address in failed and child.made_by:
                 after = replace(child, state=ChildState.FAILED, note=failed[child.address])
@@ -393,7 +399,7 @@ class RolloutController:
         return await self._gone(group, [child for child in children if child.address in fine])
 
     async def _gone(self, group: TemplateGroup, children: Sequence[ChildRecord]) -> TemplateGroup:
-        batch, now, at = Batch(), self.now(), group_rollouts.places(group, {record.slot for record in children})
+        batch, now, at = GroupChanges(), self.now(), group_rollouts.places(group, {record.slot for record in children})
         for child in children:
             left = group_rollouts.gone(group, child, at, now)
             if left is None:
@@ -420,7 +426,7 @@ class RolloutController:
             if any(owner.template.checks.requirements for owner in group.owners) and (record.due_at or 0.0) <= now
         ]
         try:
-            return await self.repository.commit(group, Batch(owners=due)) if due else group
+            return await self.repository.commit(group, GroupChanges(owners=due)) if due else group
         except VersionConflict:
             return group
 
@@ -435,6 +441,6 @@ class RolloutController:
             return group
         rested = replace(file, due_at=due, rollout=replace(file.rollout, version=file.rollout.version + 1))
         try:
-            return await self.repository.commit(group, Batch(rollouts=[rested]))
+            return await self.repository.commit(group, GroupChanges(rollouts=[rested]))
         except VersionConflict:  # another process advanced the rollout and sets the time
             return group

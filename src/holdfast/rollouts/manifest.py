@@ -64,7 +64,7 @@ from holdfast.rollouts.core.templates import (
 )
 from holdfast.rollouts.rollout_schema import KEY_SET, KEYS, keys_of
 from holdfast.schema import did_you_mean, fields
-from holdfast.schema.document import Place
+from holdfast.schema.document import DocumentPath
 from holdfast.schema.fields import kind_name, shown
 
 UID: Final = "holdfast.dev/uid"  # annotation: another value makes another owner of the same name
@@ -113,7 +113,7 @@ def _by_keys(table: Mapping[str, Any]) -> dict[Keys, Any]:
     return {keys_of(path): value for path, value in table.items() if value is not None}
 
 
-def _field_classes(given: dict[str, Any], at: Place) -> FieldClasses:
+def _field_classes(given: dict[str, Any], at: DocumentPath) -> FieldClasses:
     classes = FieldClasses(**given)
     for keys in sorted(classes.rewritten & (classes.in_place | classes.behavioural | classes.removed)):
         message = f"{paths.format_path(keys)} cannot be rolled out and not rolled out: name it in one class only"
@@ -193,7 +193,7 @@ TOP: Final = fields.plain(
 # --- documents of kind Template
 
 
-def read(at: Place, around: Surroundings) -> Template | None:
+def read(at: DocumentPath, around: Surroundings) -> Template | None:
     """Return the template of a document of kind Template, or None if a mistake was noted."""
     before = len(at.errors)
     top = TOP.read_fields(at.document.value, at)
@@ -213,7 +213,7 @@ def read(at: Place, around: Surroundings) -> Template | None:
     return template if len(at.errors) == before else None
 
 
-def _child(spec: Mapping[str, Json], at: Place, around: Surroundings) -> ChildKind | None:
+def _child(spec: Mapping[str, Json], at: DocumentPath, around: Surroundings) -> ChildKind | None:
     written = spec.get("child")
     has_children = spec.get("replicas") is not None
     if written is None:
@@ -245,13 +245,13 @@ def _child(spec: Mapping[str, Json], at: Place, around: Surroundings) -> ChildKi
     return ChildKind(provider, version, connection.name, kind, given.get("namespace"), labels, options, needs)
 
 
-def _refuse_own(written: Mapping[str, Json], at: Place, names: Iterable[str]) -> None:
+def _refuse_own(written: Mapping[str, Json], at: DocumentPath, names: Iterable[str]) -> None:
     for name in names:
         if written.get(name) is not None:
             at.fail(f"children that a selector finds have their own {name}; remove it", name)
 
 
-def _rewritten(at: Place, written: Mapping[str, Json], made: Prototype) -> Prototype:
+def _rewritten(at: DocumentPath, written: Mapping[str, Json], made: Prototype) -> Prototype:
     """Return a prototype with its provider's own references as ours.
 
     Content that is whole only together with parts, or with selected resources, need not be whole here.
@@ -266,7 +266,7 @@ def _rewritten(at: Place, written: Mapping[str, Json], made: Prototype) -> Proto
 
 
 def _template(
-    given: dict[str, Any], written: Mapping[str, Json], at: Place, head: Metadata, made: Prototype
+    given: dict[str, Any], written: Mapping[str, Json], at: DocumentPath, head: Metadata, made: Prototype
 ) -> Template:
     """Return the template of settings as read, a head and a prototype; mistakes are noted."""
     has_selector = written.get("selector") is not None
@@ -317,7 +317,7 @@ def _taken(given: dict[str, Any], *names: str) -> dict[str, Any]:
 # --- resource documents with a block `template`
 
 
-def read_block(at: Place, provider: str, around: Surroundings) -> tuple[Template | None, Declaration | None]:
+def read_block(at: DocumentPath, provider: str, around: Surroundings) -> tuple[Template | None, Declaration | None]:
     """Return the template of a resource document, and its declaration if it is also a resource of its own."""
     before = len(at.errors)
     place = at.below(BLOCK)
@@ -340,7 +340,7 @@ def read_block(at: Place, provider: str, around: Surroundings) -> tuple[Template
 _Parts = tuple[Prototype | None, Metadata, Declaration | None]
 
 
-def _prototype(at: Place, written: Mapping[str, Json], provider: str, around: Surroundings) -> _Parts:
+def _prototype(at: DocumentPath, written: Mapping[str, Json], provider: str, around: Surroundings) -> _Parts:
     """Read a resource document that has children, and is no resource itself."""
     parts = resources.read_parts(at, provider, around)
     head = parts.head or Metadata("")
@@ -366,7 +366,7 @@ def _prototype(at: Place, written: Mapping[str, Json], provider: str, around: Su
     return _rewritten(at, written, Prototype(parts.desired, child)), head, None
 
 
-def _part(at: Place, written: Mapping[str, Json], provider: str, around: Surroundings) -> _Parts:
+def _part(at: DocumentPath, written: Mapping[str, Json], provider: str, around: Surroundings) -> _Parts:
     """Read a document that is a resource, and a part of templates."""
     if written.get("uses") is not None:
         message = "a part cannot use others; with replicas or a selector it would have children that they belong to"

@@ -113,7 +113,7 @@ class Records:
 
 
 @dataclass(slots=True)
-class Batch:
+class GroupChanges:
     """Changes to one template group that become true together."""
 
     owners: list[OwnerRecord] = field(default_factory=list)
@@ -135,7 +135,7 @@ class RolloutRepository(Records):
 
     # -- committing
 
-    async def commit(self, group: TemplateGroup, batch: Batch) -> TemplateGroup:
+    async def commit(self, group: TemplateGroup, batch: GroupChanges) -> TemplateGroup:
         """Save changes and return the changed template group. Raise VersionConflict if another process was faster."""
         name = group.template.name
         children = [replace(child, version=child.version + 1) for child in batch.children]
@@ -168,7 +168,7 @@ class RolloutRepository(Records):
             if not template.is_part:
                 group = await self.group(template, owners)
                 lead = template_groups.with_generation(group)
-                group = _with(group, Batch(owners=[lead])) if lead is not None else group
+                group = _with(group, GroupChanges(owners=[lead])) if lead is not None else group
                 for part in (self._children, self._verdicts, self._rollout, self._births):
                     batch = await part(group, around)
                     group = _with(group.with_children(batch.children, batch.gone), batch)
@@ -207,7 +207,7 @@ class RolloutRepository(Records):
             group = await self.group(template, owners)
             try:
                 lead = template_groups.with_generation(group)
-                group = await self.commit(group, Batch(owners=[lead])) if lead is not None else group
+                group = await self.commit(group, GroupChanges(owners=[lead])) if lead is not None else group
                 for part in (self._children, self._verdicts, self._rollout, self._births):
                     batch = await part(group, around)
                     group = await self.commit(group, batch) if batch else group
@@ -217,9 +217,9 @@ class RolloutRepository(Records):
             return group
         raise VersionConflict(serialization.TEMPLATES, template.name)
 
-    async def _children(self, group: TemplateGroup, around: Mapping[Address, Declaration]) -> Batch:
+    async def _children(self, group: TemplateGroup, around: Mapping[Address, Declaration]) -> GroupChanges:
         """Find selected children, and drop those that are no longer selected. They are not ours to delete."""
-        batch = Batch()
+        batch = GroupChanges()
         if group.template.stamps.compatibility is Compatibility.OPTION1:
             owner, children = option1_groups.propagated(group)
             batch.owners += [replace(owner, version=owner.version + 1)] if owner is not None else []
@@ -266,12 +266,12 @@ class RolloutRepository(Records):
         states = await self.store.states(elsewhere) if elsewhere else {}
         return [*unselected, *(address for address in elsewhere if address not in states)]
 
-    async def _verdicts(self, group: TemplateGroup, _around: Mapping[Address, Declaration]) -> Batch:
+    async def _verdicts(self, group: TemplateGroup, _around: Mapping[Address, Declaration]) -> GroupChanges:
         """Record the findings of each owner on each child."""
         broken = await child_status.broken(self.store, group)
         changed = list(group_findings.changed(group, self.clock.now(), broken))
         events = [self._finding_event(record) for record in changed]
-        return Batch(children=changed, events=events)
+        return GroupChanges(children=changed, events=events)
 
     async def judged(self, group: TemplateGroup) -> TemplateGroup:
         """Record the findings of each owner on each child after a step."""
@@ -282,10 +282,10 @@ class RolloutRepository(Records):
         found = [f"{finding.owner}: {finding.kind.value} ({finding.reason})" for finding in child.findings]
         return self.event("child.findings", str(child.address), findings=found)
 
-    async def _rollout(self, group: TemplateGroup, _around: Mapping[Address, Declaration]) -> Batch:
+    async def _rollout(self, group: TemplateGroup, _around: Mapping[Address, Declaration]) -> GroupChanges:
         """Begin or supersede a rollout where the findings ask for that."""
         ended, new = group_rollouts.begun(group, self.clock.now())
-        batch = Batch()
+        batch = GroupChanges()
         for file, kind in ((ended, "rollout.superseded"), (new, "rollout.started")):
             if file is not None:
                 due = self.clock.now() if file is new else None
@@ -293,15 +293,15 @@ class RolloutRepository(Records):
                 batch.events.append(self.event(kind, group.template.name, rollout=file.number, aim=file.aim))
         return batch
 
-    async def _births(self, group: TemplateGroup, _around: Mapping[Address, Declaration]) -> Batch:
+    async def _births(self, group: TemplateGroup, _around: Mapping[Address, Declaration]) -> GroupChanges:
         """Fill the slots that replicas asks for, and mark what is too much."""
         if group.template.replicas is None:
-            return Batch()
+            return GroupChanges()
         now, unborn = self.clock.now(), [record.address for record in group_rollouts.unborn(group)]
         states = await self.store.states(unborn) if unborn else {}
         never = {address for address in unborn if address not in states or states[address].applied.document is None}
         busy = {operation.address for operation in await self.store.operations()} if never else set()
-        batch = Batch(children=list(group_rollouts.reborn(group, never - busy)))
+        batch = GroupChanges(children=list(group_rollouts.reborn(group, never - busy)))
         for child in group_rollouts.missing(group, now):
             batch.children.append(child)
             data: dict[str, Json] = {"template": group.template.name, "revision": child.generation}
@@ -321,10 +321,10 @@ class RolloutRepository(Records):
             if less is None:
                 continue
             try:
-                await self.commit(users[0], Batch(owners=[less]))
+                await self.commit(users[0], GroupChanges(owners=[less]))
             except VersionConflict:
                 continue
-            out = [_with(item, Batch(owners=[less])) for item in out]
+            out = [_with(item, GroupChanges(owners=[less])) for item in out]
         return out
 
     async def _everywhere(self, user: TemplateGroup, uid: str) -> TemplateGroup:
@@ -367,7 +367,7 @@ class RolloutRepository(Records):
         return [(serialization.TEMPLATES, name) for name, uid in parts.items() if uid not in used]
 
 
-def _with(group: TemplateGroup, batch: Batch) -> TemplateGroup:
+def _with(group: TemplateGroup, batch: GroupChanges) -> TemplateGroup:
     owners = {owner.uid: owner for owner in batch.owners}
     return replace(
         group,

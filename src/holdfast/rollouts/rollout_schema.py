@@ -37,12 +37,12 @@ from holdfast.model.json import Json
 from holdfast.model.record import dataclass
 from holdfast.policy import durations
 from holdfast.policy.write_reasons import EVERY
-from holdfast.rollouts.core.requirements import AT_ONCE, WITH_VALUES, Asks, Debounce, Predicate, Supply
+from holdfast.rollouts.core.requirements import AT_ONCE, WITH_VALUES, Asks, Predicate, RequirementDebounce, Supply
 from holdfast.rollouts.core.rollout_limits import HaltRules, OnHalt, RolloutLimits, Waves
 from holdfast.rollouts.core.template_schemes import Keys
 from holdfast.rollouts.core.templates import HealthGate, Method
 from holdfast.schema import fields
-from holdfast.schema.document import Place
+from holdfast.schema.document import DocumentPath
 from holdfast.schema.fields import shown
 
 
@@ -130,7 +130,9 @@ _TEST: Final[fields.Table] = {
     "values": fields.list_of(fields.ANY),
 }
 _PREDICATE: Final[fields.Table] = {**_TEST, "offeredBy": _ADDRESS, "at": fields.PATH}
-_DEBOUNCE = fields.record(Debounce, {"checks": fields.COUNT, "time": fields.renamed(durations.DURATION, "seconds")})
+_DEBOUNCE = fields.record(
+    RequirementDebounce, {"checks": fields.COUNT, "time": fields.renamed(durations.DURATION, "seconds")}
+)
 PREDICATES: Final = fields.list_of(fields.plain(_PREDICATE).then(_predicate))
 REQUIREMENTS: Final = fields.list_of(fields.plain({**_PREDICATE, "debounce": _DEBOUNCE}).then(_predicate)).then(
     _distinct
@@ -171,7 +173,7 @@ _WAVES: Final = ("canary", "canary_slots", "is_doubling", "partition", "soak")
 _HALT: Final = {"halt_after": "after", "on_halt": "action", "progress_deadline": "progress_deadline"}
 
 
-def settings_of(given: Mapping[str, Any], default: Method, at: Place) -> RolloutSettings:
+def settings_of(given: Mapping[str, Any], default: Method, at: DocumentPath) -> RolloutSettings:
     """Return the settings of a section as read; limits that would stop every rollout are noted."""
     values = dict(given)
     method = values.pop("method", default)

@@ -71,7 +71,7 @@ class Document:
         return Location(self.file, self.line, field=name)
 
 
-class Place:
+class DocumentPath:
     """A place in a document: mistakes are noted there, and reading goes on."""
 
     __slots__ = ("document", "errors", "folder", "pointer")
@@ -82,9 +82,9 @@ class Place:
         self.pointer = pointer
         self.folder = folder  # where relative paths begin
 
-    def below(self, *steps: str | int) -> Place:
+    def below(self, *steps: str | int) -> DocumentPath:
         """Return the place of a value inside this one."""
-        return Place(self.document, self.errors, (*self.pointer, *steps), self.folder)
+        return DocumentPath(self.document, self.errors, (*self.pointer, *steps), self.folder)
 
     @property
     def location(self) -> Location:

@@ -20,7 +20,7 @@ from holdfast.model.json import Json
 from holdfast.model.path import Path
 from holdfast.model.record import dataclass
 from holdfast.schema import did_you_mean
-from holdfast.schema.document import Document, Place, raise_all
+from holdfast.schema.document import Document, DocumentPath, raise_all
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -39,10 +39,10 @@ class _Invalid(Enum):
 
 INVALID: Final = _Invalid.INVALID  # what a type returns after it noted a mistake
 Invalid = Literal[_Invalid.INVALID]
-Read = Callable[[Json, Place], "T | Invalid"]
+Read = Callable[[Json, DocumentPath], "T | Invalid"]
 
 
-class Type(Generic[T]):
+class FieldType(Generic[T]):
     """The type of one value: how it is read, and its JSON Schema."""
 
     def __init__(self, read: Read[T], describe: Callable[[], Mapping[str, Json]] = dict) -> None:
@@ -54,14 +54,14 @@ class Type(Generic[T]):
         """The JSON Schema of the values, built when it is asked for."""
         return self._describe()
 
-    def then(self, convert: Callable[[T], U]) -> Type[U]:
+    def then(self, convert: Callable[[T], U]) -> FieldType[U]:
         """Return a type whose value is converted; `convert` raises InputError for a value that it refuses."""
         return self.then_at(lambda value, _: convert(value))
 
-    def then_at(self, convert: Callable[[T, Place], U | Invalid]) -> Type[U]:
+    def then_at(self, convert: Callable[[T, DocumentPath], U | Invalid]) -> FieldType[U]:
         """Return a type whose value is converted by a function that may note mistakes at its place."""
 
-        def read(value: Json, at: Place) -> U | Invalid:
+        def read(value: Json, at: DocumentPath) -> U | Invalid:
             before = len(at.errors)
             raw = self.read(value, at)
             if raw is INVALID or len(at.errors) > before:  # a list or mapping with a wrong element is incomplete
@@ -73,13 +73,13 @@ class Type(Generic[T]):
                 return INVALID
             return converted if len(at.errors) == before else INVALID
 
-        return Type(read, self._describe)
+        return FieldType(read, self._describe)
 
 
-def read(type_: Type[T], document: Document, *, pointer: tuple[str | int, ...] = (), folder: str = ".") -> T:
+def read(type_: FieldType[T], document: Document, *, pointer: tuple[str | int, ...] = (), folder: str = ".") -> T:
     """Return the value of a document; raise InputError or InputErrors with everything that is wrong."""
     errors: list[InputError] = []
-    value = type_.read(document.value, Place(document, errors, pointer, folder))
+    value = type_.read(document.value, DocumentPath(document, errors, pointer, folder))
     raise_all(errors)
     assert value is not INVALID
     return value
@@ -121,12 +121,12 @@ def expected(what: str, value: Json) -> InputError:
 # --- single values
 
 
-def parsed(parse: Callable[[Json], T], **json_schema: Json) -> Type[T]:
+def parsed(parse: Callable[[Json], T], **json_schema: Json) -> FieldType[T]:
     """Return a type that a function reads from any value; the function raises InputError."""
-    return Type(ANY.then(parse).read, lambda: json_schema)
+    return FieldType(ANY.then(parse).read, lambda: json_schema)
 
 
-def _string(value: Json, at: Place) -> str | Invalid:
+def _string(value: Json, at: DocumentPath) -> str | Invalid:
     if isinstance(value, str) and value:
         return value
     if value == "":
@@ -136,7 +136,7 @@ def _string(value: Json, at: Place) -> str | Invalid:
     return INVALID
 
 
-def _quotes(value: Json, at: Place) -> str:
+def _quotes(value: Json, at: DocumentPath) -> str:
     if not isinstance(value, bool | int | float):
         return ""
     key = f"{at.pointer[-1]}: " if at.pointer and isinstance(at.pointer[-1], str) else ""
@@ -149,12 +149,12 @@ def _boolean(value: Json) -> bool:
     return value
 
 
-ANY: Final[Type[Json]] = Type(lambda value, _: value)
-STRING: Final[Type[str]] = Type(_string, lambda: {"type": "string", "minLength": 1})
+ANY: Final[FieldType[Json]] = FieldType(lambda value, _: value)
+STRING: Final[FieldType[str]] = FieldType(_string, lambda: {"type": "string", "minLength": 1})
 BOOLEAN: Final = parsed(_boolean, type="boolean")
 
 
-def whole(least: int | None = 0, most: int | None = None) -> Type[int]:
+def whole(least: int | None = 0, most: int | None = None) -> FieldType[int]:
     """Return the type of whole numbers in a range."""
     limits = {"minimum": least, "maximum": most}
     span = "" if least is None else f" >= {least}" if most is None else f" from {least} to {most:,}"
@@ -220,7 +220,7 @@ def _name(text: str) -> str:
 NAME: Final = STRING.then(_name)
 
 
-def word(words: Sequence[str]) -> Type[str]:
+def word(words: Sequence[str]) -> FieldType[str]:
     """Return the type of a closed set of words."""
 
     def parse(value: Json) -> str:
@@ -233,7 +233,7 @@ def word(words: Sequence[str]) -> Type[str]:
     return parsed(parse, enum=list(words))
 
 
-def choice(choices: type[_Word]) -> Type[_Word]:
+def choice(choices: type[_Word]) -> FieldType[_Word]:
     """Return the type of the values of an enumeration."""
     return word([item.value for item in choices]).then(choices)
 
@@ -252,10 +252,10 @@ PATTERN: Final = STRING.then(paths.parse_pattern)
 # --- lists and mappings
 
 
-def list_of(item: Type[T], *, is_empty_allowed: bool = True) -> Type[tuple[T, ...]]:
+def list_of(item: FieldType[T], *, is_empty_allowed: bool = True) -> FieldType[tuple[T, ...]]:
     """Return the type of lists."""
 
-    def read(value: Json, at: Place) -> tuple[T, ...] | Invalid:
+    def read(value: Json, at: DocumentPath) -> tuple[T, ...] | Invalid:
         if not isinstance(value, list):
             at.fail(f"expected a list, got {kind_name(value)}")
             return INVALID
@@ -266,29 +266,29 @@ def list_of(item: Type[T], *, is_empty_allowed: bool = True) -> Type[tuple[T, ..
         return tuple(result for result in results if result is not INVALID)
 
     least = {} if is_empty_allowed else {"minItems": 1}
-    return Type(read, lambda: {"type": "array", "items": item.json_schema, **least})
+    return FieldType(read, lambda: {"type": "array", "items": item.json_schema, **least})
 
 
-def one_or_many(item: Type[T]) -> Type[tuple[T, ...]]:
+def one_or_many(item: FieldType[T]) -> FieldType[tuple[T, ...]]:
     """Return the type of a single value or a list of them that is not empty."""
     many = list_of(item, is_empty_allowed=False)
 
-    def read(value: Json, at: Place) -> tuple[T, ...] | Invalid:
+    def read(value: Json, at: DocumentPath) -> tuple[T, ...] | Invalid:
         if isinstance(value, list):
             return many.read(value, at)
         single = item.read(value, at)
         return INVALID if single is INVALID else (single,)
 
-    return Type(read, lambda: {"anyOf": [item.json_schema, many.json_schema]})
+    return FieldType(read, lambda: {"anyOf": [item.json_schema, many.json_schema]})
 
 
 STRINGS: Final = list_of(STRING)
 
 
-def mapping_of(item: Type[T], key: Callable[[str], object] | None = None) -> Type[dict[str, T]]:
+def mapping_of(item: FieldType[T], key: Callable[[str], object] | None = None) -> FieldType[dict[str, T]]:
     """Return the type of mappings from free names to values; `key` raises InputError for a name that it refuses."""
 
-    def read(value: Json, at: Place) -> dict[str, T] | Invalid:
+    def read(value: Json, at: DocumentPath) -> dict[str, T] | Invalid:
         if not isinstance(value, dict):
             at.fail(f"expected a mapping, got {kind_name(value)}")
             return INVALID
@@ -305,7 +305,7 @@ def mapping_of(item: Type[T], key: Callable[[str], object] | None = None) -> Typ
                 results[name] = result
         return results
 
-    return Type(read, lambda: {"type": "object", "additionalProperties": item.json_schema})
+    return FieldType(read, lambda: {"type": "object", "additionalProperties": item.json_schema})
 
 
 def _document(value: Json) -> dict[str, Json]:
@@ -314,19 +314,19 @@ def _document(value: Json) -> dict[str, Json]:
     return value
 
 
-def _labels(value: Json, at: Place) -> dict[str, str] | Invalid:
+def _labels(value: Json, at: DocumentPath) -> dict[str, str] | Invalid:
     if isinstance(value, dict) and all(isinstance(text, str) for text in value.values()):
         return value
     return _labels_one_by_one.read(value, at)
 
 
-def _label(value: Json, at: Place) -> str | Invalid:
+def _label(value: Json, at: DocumentPath) -> str | Invalid:
     return "" if value == "" else _string(value, at)
 
 
 DOCUMENT: Final = parsed(_document, type="object")  # any mapping, as written
-_labels_one_by_one: Final = mapping_of(Type(_label, lambda: {"type": "string"}))
-LABELS: Final[Type[dict[str, str]]] = Type(
+_labels_one_by_one: Final = mapping_of(FieldType(_label, lambda: {"type": "string"}))
+LABELS: Final[FieldType[dict[str, str]]] = FieldType(
     _labels, lambda: _labels_one_by_one.json_schema
 )  # strings, empty ones included
 
@@ -338,27 +338,27 @@ LABELS: Final[Type[dict[str, str]]] = Type(
 class Field:
     """One field of a record: its type, and a hint if it is missing and required."""
 
-    type: Type[Any]
+    type: FieldType[Any]
     hint: str = ""
     is_required: bool = False
     keeps_null: bool = False  # null is a value here, not an absent field
     attribute: str = ""  # of the class that the record makes; the name in the file, in snake case, unless given
 
 
-def required(type_: Type[Any], hint: str = "", attribute: str = "") -> Field:
+def required(type_: FieldType[Any], hint: str = "", attribute: str = "") -> Field:
     """Return a field that must be there."""
     return Field(type_, hint, is_required=True, attribute=attribute)
 
 
-def renamed(type_: Type[Any], attribute: str) -> Field:
+def renamed(type_: FieldType[Any], attribute: str) -> Field:
     """Return an optional field that the class calls otherwise than the file."""
     return Field(type_, attribute=attribute)
 
 
-Table = Mapping[str, Type[Any] | Field]
+Table = Mapping[str, FieldType[Any] | Field]
 
 
-class Record(Type[T]):
+class Record(FieldType[T]):
     """A mapping with known fields, made into an object of a class."""
 
     def __init__(self, make: Callable[..., T], table: Table, *, is_open: bool = False) -> None:
@@ -368,7 +368,7 @@ class Record(Type[T]):
         self._attributes = {name: field.attribute or _HUMP.sub("_", name).lower() for name, field in self.table.items()}
         super().__init__(self._read, self._describe_fields)
 
-    def _read(self, value: Json, at: Place) -> T | Invalid:
+    def _read(self, value: Json, at: DocumentPath) -> T | Invalid:
         before = len(at.errors)
         values = self.read_fields(value, at)
         if len(at.errors) > before:
@@ -379,7 +379,7 @@ class Record(Type[T]):
             at.note(error)
             return INVALID
 
-    def read_fields(self, value: Json, at: Place) -> dict[str, Any]:
+    def read_fields(self, value: Json, at: DocumentPath) -> dict[str, Any]:
         """Return the fields that could be read, by attribute; mistakes are noted. For checks between fields."""
         if not isinstance(value, dict):
             at.fail(f"expected a mapping, got {kind_name(value)}")
@@ -399,7 +399,7 @@ class Record(Type[T]):
             values["others"] = {name: item for name, item in value.items() if name not in self.table}
         return values
 
-    def _unknown(self, value: Mapping[str, Json], at: Place) -> set[str]:
+    def _unknown(self, value: Mapping[str, Json], at: DocumentPath) -> set[str]:
         """Note unknown fields; return the names that they were probably meant to be."""
         meant = set()
         for name in value:
@@ -435,32 +435,32 @@ def plain(table: Table, *, is_open: bool = False) -> Record[dict[str, Any]]:
     return Record(dict, table, is_open=is_open)
 
 
-def short_for(type_: Type[T], name: str) -> Type[T]:
+def short_for(type_: FieldType[T], name: str) -> FieldType[T]:
     """Return a record type that also takes a string, which stands for a mapping with this one field."""
 
-    def read(value: Json, at: Place) -> T | Invalid:
+    def read(value: Json, at: DocumentPath) -> T | Invalid:
         return type_.read({name: value} if isinstance(value, str) else value, at)
 
-    return Type(read, lambda: {"anyOf": [{"type": "string"}, type_.json_schema]})
+    return FieldType(read, lambda: {"anyOf": [{"type": "string"}, type_.json_schema]})
 
 
-def either(words: Mapping[Json, T], otherwise: Type[T]) -> Type[T]:
+def either(words: Mapping[Json, T], otherwise: FieldType[T]) -> FieldType[T]:
     """Return a type that also takes some fixed values, such as `off`."""
 
-    def read(value: Json, at: Place) -> T | Invalid:
+    def read(value: Json, at: DocumentPath) -> T | Invalid:
         if isinstance(value, str | bool) and value in words:
             return words[value]
         return otherwise.read(value, at)
 
-    return Type(read, lambda: {"anyOf": [{"enum": list(words)}, otherwise.json_schema]})
+    return FieldType(read, lambda: {"anyOf": [{"enum": list(words)}, otherwise.json_schema]})
 
 
-def lazy(load: Callable[[], Type[T]]) -> Type[T]:
+def lazy(load: Callable[[], FieldType[T]]) -> FieldType[T]:
     """Return a type that is loaded with its first value, so that an unused feature is not imported."""
-    return Type(lambda value, at: load().read(value, at), lambda: load().json_schema)
+    return FieldType(lambda value, at: load().read(value, at), lambda: load().json_schema)
 
 
-def json_schema(type_: Type[Any], title: str = "") -> dict[str, Json]:
+def json_schema(type_: FieldType[Any], title: str = "") -> dict[str, Json]:
     """Return the JSON Schema of a type."""
     head: dict[str, Json] = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
     return {**head, **({"title": title} if title else {}), **type_.json_schema}

@@ -30,7 +30,7 @@ BASELINES = ("settled", "first", "none")
 
 
 @dataclass(frozen=True, slots=True)
-class Observation:
+class LabelledRead:
     """One labelled look at a resource."""
 
     observed: Json
@@ -42,7 +42,7 @@ class Observation:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class CorpusCase:
     """One resource: its declaration, the first read after it, and labelled reads."""
 
     id: str
@@ -52,7 +52,7 @@ class Case:
     schema: Mapping[str, Json] | None
     desired: Json
     settled: Json
-    observations: tuple[Observation, ...]
+    observations: tuple[LabelledRead, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Report:
     false_negatives: tuple[Offender, ...]
 
 
-def read(file: FilePath) -> Iterator[Case]:
+def read(file: FilePath) -> Iterator[CorpusCase]:
     """Read the cases of a corpus file; raise DocumentError with the line at the first malformed one."""
     try:
         with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as lines:
@@ -102,11 +102,11 @@ def read(file: FilePath) -> Iterator[Case]:
         raise DocumentError(message, Location(str(file))) from None
 
 
-def _case(line: bytes, location: Location) -> Case:
+def _case(line: bytes, location: Location) -> CorpusCase:
     try:
         body = go_json.loads(line)
         observations = tuple(
-            Observation(
+            LabelledRead(
                 o["observed"],
                 _word(o["expect"], EXPECTED),
                 o["class"],
@@ -116,7 +116,7 @@ def _case(line: bytes, location: Location) -> Case:
             )
             for o in body["observations"]
         )
-        return Case(
+        return CorpusCase(
             body["id"],
             body["provider"],
             body["kind"],
@@ -167,7 +167,7 @@ class Lens:
     convert: Callable[[Json], Json]
     profiles: Callable[[str, str | None], Sequence[Profile]]  # by kind and API version
 
-    def seen(self, case: Case) -> Case:
+    def seen(self, case: CorpusCase) -> CorpusCase:
         """Return a case as the provider would hand it to the comparison."""
         looks = tuple(
             replace(observation, observed=self._one(observation.observed)) for observation in case.observations
@@ -195,7 +195,7 @@ class Scorer:
         self._false_positives: list[Offender] = []
         self._false_negatives: list[Offender] = []
 
-    def add(self, case: Case) -> None:
+    def add(self, case: CorpusCase) -> None:
         """Judge every observation of a case."""
         lens = self._lenses.get(case.provider)
         if lens is None:
@@ -213,14 +213,14 @@ class Scorer:
             self._score(case, observation, verdict, silent)
             memory[how] = _with_filled_in(case, observation.observed, memory[how], rules, verdict)
 
-    def _is_silent_untouched(self, case: Case, baseline: str, rules: profiles.RuleSet) -> bool:
+    def _is_silent_untouched(self, case: CorpusCase, baseline: str, rules: profiles.RuleSet) -> bool:
         """Judge the untouched read; a case whose only read is the drifted one has none, so there is nothing to ask."""
         if case.settled is None and case.observations[0].expect == DRIFT:
             return True
         untouched = case.observations[0].observed if case.settled is None else case.settled
         return judge(case, untouched, remembered(case, baseline), rules).status is Status.IN_SYNC
 
-    def _score(self, case: Case, observation: Observation, verdict: Verdict, silent: Mapping[str, bool]) -> None:
+    def _score(self, case: CorpusCase, observation: LabelledRead, verdict: Verdict, silent: Mapping[str, bool]) -> None:
         flagged = verdict.status is not Status.IN_SYNC
         key = (case.provider, observation.cls, observation.expect, observation.baseline)
         row = self._rows.setdefault(key, [0, 0, 0])
@@ -242,7 +242,7 @@ class Scorer:
 
 
 def score(
-    cases: Iterable[Case],
+    cases: Iterable[CorpusCase],
     shipped: Sequence[Profile],
     *,
     use_schema: bool = True,
@@ -255,14 +255,14 @@ def score(
     return scorer.report()
 
 
-def remembered(case: Case, baseline: str) -> diff.Baseline | None:
+def remembered(case: CorpusCase, baseline: str) -> diff.Baseline | None:
     """Return the baseline that an observation lets a detector remember."""
     document = {"settled": case.settled, "first": case.observations[0].observed}.get(baseline, ABSENT)
     return None if document is ABSENT else diff.Baseline(case.desired, document)
 
 
 def _with_filled_in(
-    case: Case, observed: Json, known: diff.Baseline | None, rules: profiles.RuleSet, verdict: Verdict
+    case: CorpusCase, observed: Json, known: diff.Baseline | None, rules: profiles.RuleSet, verdict: Verdict
 ) -> diff.Baseline | None:
     """Return the baseline with what the service filled in late, as a check that finds no drift leaves it behind."""
     if known is None or observed is None or verdict.status is not Status.IN_SYNC:
@@ -274,7 +274,7 @@ def _with_filled_in(
     return known_differences.absorb_filled_in(known, findings, tree)[0]
 
 
-def judge(case: Case, observed: Json, known: diff.Baseline | None, rules: profiles.RuleSet) -> Verdict:
+def judge(case: CorpusCase, observed: Json, known: diff.Baseline | None, rules: profiles.RuleSet) -> Verdict:
     """Give the verdict on one observation with what a detector remembers of the resource."""
     reading = NotFound() if observed is None else Found(observed)
     tree = rules.tree(case.desired, observed)
@@ -287,7 +287,7 @@ def is_placed(findings: Sequence[Finding], label: str) -> bool:
     return not findings or any(paths.overlaps(finding.pointer, target) for finding in findings)
 
 
-def _offender(case: Case, observation: Observation, verdict: Verdict) -> Offender:
+def _offender(case: CorpusCase, observation: LabelledRead, verdict: Verdict) -> Offender:
     return Offender(
         case.id,
         case.kind,

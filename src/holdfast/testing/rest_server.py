@@ -32,14 +32,14 @@ from holdfast.testing.rest_data import ANONYMOUS, Collection, Shape
 from holdfast.testing.rest_faults import Fault, Wrong
 from holdfast.testing.socket_server import Listener
 
-__all__ = ["Collection", "Entry", "Fault", "RestServer", "Shape", "Wrong"]
+__all__ = ["Collection", "Fault", "JournalEntry", "RestServer", "Shape", "Wrong"]
 
 _READING = frozenset({"GET", "HEAD"})
 _PAGING = frozenset({"page", "limit", "cursor"})
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class JournalEntry:
     """One request in the journal."""
 
     method: str
@@ -74,7 +74,7 @@ class RestServer:
     port: int = 0
     authorization: str | None = None  # what the Authorization header must be; None: anybody may
     faults: list[Fault] = field(default_factory=list)
-    journal: list[Entry] = field(default_factory=list)
+    journal: list[JournalEntry] = field(default_factory=list)
     failing_operations: bool = False
     before_request: Callable[[str, str], None] = lambda _method, _path: None  # for who comes in between
     collections: dict[str, Collection] = field(default_factory=dict)
@@ -100,7 +100,7 @@ class RestServer:
         """The address to give to clients."""
         return f"http://127.0.0.1:{self.port}"
 
-    def writes(self) -> list[Entry]:
+    def writes(self) -> list[JournalEntry]:
         """Return the journal without reads and without what was refused."""
         return [entry for entry in self.journal if entry.method not in _READING and entry.status < 400]
 
@@ -111,7 +111,7 @@ class RestServer:
             return await self._control(request)
         self.before_request(request.method, request.path)
         response = await self._respond(request)
-        self.journal.append(Entry(request.method, request.path, response.status))
+        self.journal.append(JournalEntry(request.method, request.path, response.status))
         return response
 
     async def _respond(self, request: web.Request) -> web.StreamResponse:

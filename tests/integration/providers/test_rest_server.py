@@ -13,7 +13,7 @@ import urllib.request
 import aiohttp
 import pytest
 
-from holdfast.testing.rest_server import Entry, Fault, RestServer, Shape, Wrong
+from holdfast.testing.rest_server import Fault, JournalEntry, RestServer, Shape, Wrong
 from tests.integration.providers.drift_injector import Damage, RandomDriftInjector
 
 
@@ -114,9 +114,9 @@ def test_the_journal_counts_writes_that_happened():
 
     journal, writes = with_client(story)
     assert journal == [
-        Entry("PUT", "/widgets/w", 201),
-        Entry("GET", "/widgets/w", 200),
-        Entry("PUT", "/widgets/w", 503),
+        JournalEntry("PUT", "/widgets/w", 201),
+        JournalEntry("GET", "/widgets/w", 200),
+        JournalEntry("PUT", "/widgets/w", 503),
     ]
     assert writes == journal[:1]
 

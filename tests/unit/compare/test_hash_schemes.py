@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.compare import canonical, go_json, hash_schemes
-from holdfast.compare.hash_schemes import Comparison, Registry, Scheme, StampedHash
+from holdfast.compare.hash_schemes import HashComparison, Registry, Scheme, StampedHash
 from holdfast.errors import SchemeError, UnhashableError
 from holdfast.model.json import Json
 from holdfast.providers.runpod import hashing as runpod_schemes
@@ -115,20 +115,20 @@ def test_a_profile_can_register_a_scheme_with_its_own_normalisation():
 
 def test_hashes_of_one_scheme_are_equal_or_different():
     stamped = [hash_schemes.SPEC.stamp({"replicas": n}) for n in (1, 1, 2)]
-    assert hash_schemes.compare(stamped[0], stamped[1]) is Comparison.EQUAL
-    assert hash_schemes.compare(stamped[0], stamped[2]) is Comparison.DIFFERENT
+    assert hash_schemes.compare(stamped[0], stamped[1]) is HashComparison.EQUAL
+    assert hash_schemes.compare(stamped[0], stamped[2]) is HashComparison.DIFFERENT
 
 
 @pytest.mark.parametrize("one, other", list(itertools.permutations(SCHEME_IDS, 2)))
 def test_hashes_of_two_schemes_are_incomparable_even_when_their_digests_agree(one, other):
     digest = canonical.digest_bytes(b"{}")
-    assert hash_schemes.compare(StampedHash(one, digest), StampedHash(other, digest)) is Comparison.INCOMPARABLE
+    assert hash_schemes.compare(StampedHash(one, digest), StampedHash(other, digest)) is HashComparison.INCOMPARABLE
 
 
 def test_hashes_of_an_unknown_scheme_say_nothing_not_even_when_equal():
     """An older release meeting a newer one's hashes must neither report drift nor report that all is well."""
     newer = StampedHash("spec-sha256/2", canonical.digest_bytes(b"{}"))
-    assert hash_schemes.compare(newer, newer) is Comparison.INCOMPARABLE
+    assert hash_schemes.compare(newer, newer) is HashComparison.INCOMPARABLE
 
 
 # --- text form -------------------------------------------------------------------------------------------------------

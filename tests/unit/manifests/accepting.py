@@ -26,7 +26,7 @@ from holdfast.compare.comparators import typed_equal
 from holdfast.manifests import documents, loader
 from holdfast.manifests.edit import accept_edit
 from holdfast.manifests.edit.accept_edit import Edit, Refused
-from holdfast.manifests.project import ConnectionSpec, Project
+from holdfast.manifests.project import ConnectionSpec, ProjectFile
 from holdfast.manifests.secrets import FromEnvironment
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
@@ -84,7 +84,7 @@ def declared(file: Path, resource: str = "") -> Declaration:
     connections = {name: ConnectionSpec(name, name, secrets=secrets) for name in providers}
     connections["prod-cloud"] = ConnectionSpec("prod-cloud", "openstack")
     pattern = f"{file.parent}/[{file.name[0]}]{file.name[1:]}"  # as found in a folder: other people's documents pass
-    found = loader.read([pattern], Project(FILES, connections=connections))
+    found = loader.read([pattern], ProjectFile(FILES, connections=connections))
     named = [
         each
         for each in found.declarations

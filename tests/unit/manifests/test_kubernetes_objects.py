@@ -9,7 +9,7 @@ import pytest
 from holdfast.compare import yaml_reader
 from holdfast.errors import InputError
 from holdfast.manifests import loader
-from holdfast.manifests.project import ConnectionSpec, Project
+from holdfast.manifests.project import ConnectionSpec, ProjectFile
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration, ManagementPolicy
 from holdfast.policy.dependency_graph import DEPENDS_ON
@@ -20,7 +20,7 @@ CLUSTER = {"cluster": ConnectionSpec("cluster", "kubernetes")}
 def read(folder: Path, text: str, **settings: Json) -> tuple[Declaration, ...]:
     (folder / "k8s.yaml").write_text(text)
     connections = {"cluster": ConnectionSpec("cluster", "kubernetes", settings)} if settings else CLUSTER
-    return loader.read([str(folder)], Project(folder / "holdfast.yaml", connections=connections)).declarations
+    return loader.read([str(folder)], ProjectFile(folder / "holdfast.yaml", connections=connections)).declarations
 
 
 def config_map(name: str = "a", more: str = "", data: str = "{x: '1'}") -> str:
@@ -138,4 +138,4 @@ def test_the_namespace_of_the_connection_is_that_of_objects_without_one(tmp_path
 def test_without_a_cluster_kubernetes_objects_belong_to_others(tmp_path: Path):
     (tmp_path / "k8s.yaml").write_text(config_map())
     with pytest.raises(InputError, match="provider: kubernetes"):
-        loader.read([str(tmp_path / "k8s.yaml")], Project(tmp_path / "holdfast.yaml"))
+        loader.read([str(tmp_path / "k8s.yaml")], ProjectFile(tmp_path / "holdfast.yaml"))

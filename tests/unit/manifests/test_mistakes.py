@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from holdfast.errors import InputError, Location
 from holdfast.manifests import loader
-from holdfast.manifests.project import ConnectionSpec, Project
+from holdfast.manifests.project import ConnectionSpec, ProjectFile
 from holdfast.manifests.secrets import FromEnvironment
 from holdfast.schema.document import InputErrors, raise_all
 
@@ -24,7 +24,7 @@ CONNECTIONS = {
 def errors_of(text, folder, name="bad.yaml"):
     (folder / name).write_text(textwrap.dedent(text))
     with pytest.raises(InputError) as caught:
-        loader.read([str(folder / name)], Project(folder, connections=CONNECTIONS), kinds=KINDS)
+        loader.read([str(folder / name)], ProjectFile(folder, connections=CONNECTIONS), kinds=KINDS)
     error = caught.value
     found = error.errors if isinstance(error, InputErrors) else (error,)
     assert {each.location.file for each in found} == {str(folder / name)}
@@ -353,7 +353,7 @@ def test_the_same_address_twice_names_both_places(tmp_path):
     (tmp_path / "one.yaml").write_text(text + "---\n" + text.replace("name: a", "name: b"))
     (tmp_path / "two.yaml").write_text("# hello\n" + text)
     with pytest.raises(InputError) as caught:
-        loader.read([str(tmp_path)], Project(tmp_path))
+        loader.read([str(tmp_path)], ProjectFile(tmp_path))
     assert str(caught.value) == (
         f"{tmp_path}/two.yaml:2 (/metadata/name): local/Text/a is declared twice "
         f"(first in {tmp_path}/one.yaml:1); rename or remove one"
@@ -366,7 +366,7 @@ def test_all_mistakes_of_all_files_come_together_in_order(tmp_path):
     (tmp_path / "c.yaml").write_text("apiVersion: holdfast.dev: [")
     with pytest.raises(InputErrors) as caught:
         loader.read(
-            [str(tmp_path), str(tmp_path / "gone.yaml")], Project(tmp_path, connections=CONNECTIONS), kinds=KINDS
+            [str(tmp_path), str(tmp_path / "gone.yaml")], ProjectFile(tmp_path, connections=CONNECTIONS), kinds=KINDS
         )
     found = caught.value.errors
     assert len({(each.location.file, each.location.line) for each in found}) >= 6
@@ -377,7 +377,7 @@ def test_all_mistakes_of_all_files_come_together_in_order(tmp_path):
 def test_only_twenty_mistakes_are_shown(tmp_path):
     (tmp_path / "a.yaml").write_text("---\n".join([HEAD + "spec: {connection: prod}\n"] * 50))
     with pytest.raises(InputErrors) as caught:
-        loader.read([str(tmp_path)], Project(tmp_path, connections=CONNECTIONS))
+        loader.read([str(tmp_path)], ProjectFile(tmp_path, connections=CONNECTIONS))
     assert len(caught.value.errors) == 50
     lines = str(caught.value).splitlines()
     assert len(lines) == 21
@@ -399,7 +399,7 @@ def test_what_leads_to_no_manifest_is_an_error(tmp_path, monkeypatch, given, mes
     (tmp_path / "others").mkdir()
     (tmp_path / "others" / "compose.yaml").write_text("services: {}\n")
     with pytest.raises(InputError) as caught:
-        loader.read([given], Project(tmp_path))
+        loader.read([given], ProjectFile(tmp_path))
     assert caught.value.message == message
     assert (caught.value.location.file or "").startswith(given.partition("/")[0])
 
@@ -407,16 +407,16 @@ def test_what_leads_to_no_manifest_is_an_error(tmp_path, monkeypatch, given, mes
 def test_a_document_in_a_folder_that_lacks_only_the_api_version_is_not_passed_over(tmp_path):
     (tmp_path / "a.yaml").write_text("kind: Text\nmetadata: {name: a}\nspec: {resource: {}}\n")
     with pytest.raises(InputError, match="`apiVersion` is missing"):
-        loader.read([str(tmp_path)], Project(tmp_path))
+        loader.read([str(tmp_path)], ProjectFile(tmp_path))
 
 
 def test_standard_input_that_is_not_there_or_empty_is_an_error(tmp_path):
     import io
 
     with pytest.raises(InputError, match="not available"):
-        loader.read(["-"], Project(tmp_path))
+        loader.read(["-"], ProjectFile(tmp_path))
     with pytest.raises(InputError, match="there is no document in it"):
-        loader.read(["-"], Project(tmp_path), stdin=io.BytesIO(b""))
+        loader.read(["-"], ProjectFile(tmp_path), stdin=io.BytesIO(b""))
 
 
 def test_an_error_group_completes_its_members_and_a_lone_one_stays_itself():
@@ -463,7 +463,7 @@ def test_no_document_makes_reading_fail_in_another_way(tmp_path_factory, version
     file = tmp_path_factory.mktemp("odd") / "a.json"
     file.write_text(json.dumps({"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec}))
     try:
-        found = loader.read([str(file)], Project(file.parent, connections=CONNECTIONS))
+        found = loader.read([str(file)], ProjectFile(file.parent, connections=CONNECTIONS))
     except InputError as error:
         for each in error.errors if isinstance(error, InputErrors) else (error,):
             assert each.location.file == str(file)

@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.errors import InputError
 from holdfast.manifests import project
-from holdfast.manifests.notify_spec import GROUP_FROM, NEVER, Sink, ToCommand, ToFile, Topic, ToWebhook
+from holdfast.manifests.notify_spec import GROUP_FROM, NEVER, SinkSpec, ToCommand, ToFile, Topic, ToWebhook
 from holdfast.manifests.secrets import FromEnvironment, FromFile
 from holdfast.schema.document import InputErrors
 
@@ -27,8 +27,8 @@ def load(tmp_path, text):
 def test_every_kind_of_sink_is_read(tmp_path):
     file, command, hook, pager = load(tmp_path, FULL).notify
     everything = frozenset(Topic)
-    assert file == Sink("file events.jsonl", ToFile(tmp_path / "events.jsonl"), everything, NEVER)
-    assert command == Sink(
+    assert file == SinkSpec("file events.jsonl", ToFile(tmp_path / "events.jsonl"), everything, NEVER)
+    assert command == SinkSpec(
         "command page",
         ToCommand(("./page", "--quiet"), tmp_path),
         frozenset({Topic.DRIFTED, Topic.MISSING}),
@@ -36,7 +36,7 @@ def test_every_kind_of_sink_is_read(tmp_path):
     )
     assert hook.target == ToWebhook("https://hooks.example.org/drift/t0ken", FromEnvironment("HOOK_SECRET"))
     assert (hook.on, hook.group, hook.remind) == (everything, 1, 86_400.0)
-    assert pager == Sink("pager", ToWebhook(FromFile("hook-url", str(tmp_path))), frozenset({Topic.CONTENTION}))
+    assert pager == SinkSpec("pager", ToWebhook(FromFile("hook-url", str(tmp_path))), frozenset({Topic.CONTENTION}))
 
 
 def test_the_name_of_a_webhook_does_not_show_its_address(tmp_path):

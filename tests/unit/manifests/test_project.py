@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.errors import InputError
 from holdfast.manifests import project
-from holdfast.manifests.project import ConnectionLimits, ConnectionSpec, Project
+from holdfast.manifests.project import ConnectionLimits, ConnectionSpec, ProjectFile
 from holdfast.manifests.secrets import FromCommand, FromEnvironment, FromFile, Resolver
 from holdfast.policy import settings
 from holdfast.policy.budgets import Percent
@@ -42,7 +42,7 @@ def test_every_part_of_a_project_file_is_read(tmp_path):
     (tmp_path / "rules").mkdir()
     found = load(tmp_path, FULL)
     base = str(tmp_path)
-    assert found == Project(
+    assert found == ProjectFile(
         folder=tmp_path,
         file=tmp_path / "holdfast.yaml",
         connections={
@@ -74,7 +74,7 @@ def test_every_part_of_a_project_file_is_read(tmp_path):
 @pytest.mark.parametrize("text", ["", "# nothing yet\n", "{}\n"])
 def test_an_empty_project_file_is_a_project(tmp_path, text):
     found = load(tmp_path, text)
-    assert found == Project(
+    assert found == ProjectFile(
         tmp_path,
         tmp_path / "holdfast.yaml",
         store=tmp_path / ".holdfast/holdfast.db",
@@ -89,7 +89,7 @@ def test_a_limit_over_all_templates_is_a_number_or_a_share(tmp_path, text, expec
 
 def test_without_a_file_the_store_is_beside_us(tmp_path):
     (tmp_path / ".git").mkdir()
-    assert project.load(None, tmp_path) == Project(
+    assert project.load(None, tmp_path) == ProjectFile(
         tmp_path, store=tmp_path / ".holdfast/holdfast.db", waivers=(tmp_path / "waivers.yaml",)
     )
 
@@ -116,7 +116,7 @@ def test_a_file_that_is_named_is_taken_and_must_exist(tmp_path):
 
 
 def test_the_local_connection_is_there_unless_declared(tmp_path):
-    local = Project(tmp_path).with_local(tmp_path / "in").connections["local"]
+    local = ProjectFile(tmp_path).with_local(tmp_path / "in").connections["local"]
     assert local == ConnectionSpec("local", "file", {"root": str(tmp_path / "in")}, base_dir=str(tmp_path / "in"))
     own = load(tmp_path, "connections: {local: {provider: file, root: /srv}}")
     assert own.with_local(tmp_path).connections["local"].settings == {"root": "/srv"}

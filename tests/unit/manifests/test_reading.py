@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from holdfast.errors import InputError, Location
 from holdfast.manifests import loader, project
-from holdfast.manifests.project import ConnectionSpec, Project
+from holdfast.manifests.project import ConnectionSpec, ProjectFile
 from holdfast.manifests.secrets import FromEnvironment
 from holdfast.model.address import Address
 from holdfast.model.resource import Declaration, Import, ManagementPolicy, OnDrift
@@ -51,7 +51,7 @@ def small(name, extra=""):
 @pytest.fixture
 def cloud(tmp_path):
     connection = ConnectionSpec("prod", "cloud", secrets={"token": FromEnvironment("T")})
-    return Project(tmp_path, connections={"prod": connection})
+    return ProjectFile(tmp_path, connections={"prod": connection})
 
 
 def names(found):
@@ -118,7 +118,7 @@ LISTS = {
 @pytest.mark.parametrize("name", LISTS)
 def test_many_documents_in_one_file(tmp_path, name):
     (tmp_path / name).write_text(LISTS[name])
-    found = loader.read([str(tmp_path / name)], Project(tmp_path))
+    found = loader.read([str(tmp_path / name)], ProjectFile(tmp_path))
     assert names(found) == ["local/Text/a", "local/Text/b"]
     lines = LISTS[name].splitlines()
     for declaration in found.declarations:
@@ -137,7 +137,7 @@ def test_a_folder_is_searched_without_what_is_hidden_or_not_ours(tmp_path):
         (tmp_path / name).write_text("holdfast.dev: {")
     (tmp_path / "managed.yaml").write_text("a: {{ template }}\n")
     (tmp_path / "deployment.yaml").write_text("apiVersion: apps/v1\nkind: Deployment\n")
-    found = loader.read([str(tmp_path)], Project(tmp_path, profiles=(tmp_path / "profiles",)))
+    found = loader.read([str(tmp_path)], ProjectFile(tmp_path, profiles=(tmp_path / "profiles",)))
     assert names(found) == ["local/Text/a", "local/Text/b", "local/Text/c", "local/Text/sub-deep-d"]
     assert [Path(name).name for name in found.passed_over] == ["deployment.yaml", "managed.yaml"]
 
@@ -145,24 +145,24 @@ def test_a_folder_is_searched_without_what_is_hidden_or_not_ours(tmp_path):
 def test_a_file_that_is_named_must_be_ours(tmp_path):
     (tmp_path / "deployment.yaml").write_text("apiVersion: apps/v1\nkind: Deployment\n")
     with pytest.raises(InputError, match="apiVersion 'apps/v1' is unknown"):
-        loader.read([str(tmp_path / "deployment.yaml")], Project(tmp_path))
+        loader.read([str(tmp_path / "deployment.yaml")], ProjectFile(tmp_path))
 
 
 def test_a_foreign_document_beside_ours_in_a_folder_is_left_alone(tmp_path):
     (tmp_path / "a.yaml").write_text("apiVersion: v1\nkind: ConfigMap\n---\n" + small("a"))
-    assert names(loader.read([str(tmp_path)], Project(tmp_path))) == ["local/Text/a"]
+    assert names(loader.read([str(tmp_path)], ProjectFile(tmp_path))) == ["local/Text/a"]
 
 
 def test_globs_and_repeated_names_are_read_once(tmp_path):
     for name in ("x1", "x2", "y"):
         (tmp_path / f"{name}.yaml").write_text(small(name))
     given_names = [str(tmp_path / "x*.yaml"), str(tmp_path / "x1.yaml"), f"{tmp_path}/./x1.yaml"]
-    assert names(loader.read(given_names, Project(tmp_path))) == ["local/Text/x1", "local/Text/x2"]
+    assert names(loader.read(given_names, ProjectFile(tmp_path))) == ["local/Text/x1", "local/Text/x2"]
 
 
 @pytest.mark.parametrize("text", [small("a"), json.dumps(as_json(small("a")))])
 def test_standard_input_is_read_in_either_notation(tmp_path, text):
-    found = loader.read(["-"], Project(tmp_path), stdin=io.BytesIO(text.encode()))
+    found = loader.read(["-"], ProjectFile(tmp_path), stdin=io.BytesIO(text.encode()))
     assert found.declarations[0].location == Location("<stdin>", 1)
 
 
@@ -172,10 +172,10 @@ def test_the_local_connection_begins_at_the_folder_of_the_manifests(tmp_path):
     (tmp_path / "b.yaml").write_text(small("b"))
     roots = []
     for given_names in (["in"], ["in/a.yaml"], ["in/*.yaml"], ["in", "b.yaml"]):
-        found = loader.read([str(tmp_path / name) for name in given_names], Project(tmp_path))
+        found = loader.read([str(tmp_path / name) for name in given_names], ProjectFile(tmp_path))
         roots.append(found.project.connections["local"].settings["root"])
     assert roots == [str(tmp_path / "in")] * 3 + [str(tmp_path)]
-    own = Project(tmp_path, connections={"local": ConnectionSpec("local", "file", {"root": "/elsewhere"})})
+    own = ProjectFile(tmp_path, connections={"local": ConnectionSpec("local", "file", {"root": "/elsewhere"})})
     assert loader.read([str(tmp_path)], own).project is own
 
 
@@ -185,11 +185,11 @@ def test_a_connection_that_is_not_named_must_be_the_only_one_that_can_be_meant(t
     )
     one, two = ConnectionSpec("one", "cloud"), ConnectionSpec("two", "cloud")
     given_files = [str(tmp_path)]
-    assert names(loader.read(given_files, Project(tmp_path, connections={"one": one}))) == ["one/N/a"]
-    both = Project(tmp_path, connections={"one": one, "two": two}, default_connection="two")
+    assert names(loader.read(given_files, ProjectFile(tmp_path, connections={"one": one}))) == ["one/N/a"]
+    both = ProjectFile(tmp_path, connections={"one": one, "two": two}, default_connection="two")
     assert names(loader.read(given_files, both)) == ["two/N/a"]
     with pytest.raises(InputError, match=r"name a connection of holdfast\.yaml: one of one, two"):
-        loader.read(given_files, Project(tmp_path, connections={"one": one, "two": two}))
+        loader.read(given_files, ProjectFile(tmp_path, connections={"one": one, "two": two}))
 
 
 def test_dependencies_in_so_many_words_come_from_spec_and_annotation(tmp_path):
@@ -197,7 +197,7 @@ def test_dependencies_in_so_many_words_come_from_spec_and_annotation(tmp_path):
         "{name: a}", "{name: a, annotations: {holdfast.dev/depends-on: d}}"
     )
     (tmp_path / "a.yaml").write_text("---\n".join([text, small("b"), small("c"), small("d")]))
-    found = loader.read([str(tmp_path)], Project(tmp_path))
+    found = loader.read([str(tmp_path)], ProjectFile(tmp_path))
     assert found.declarations[0].annotations == {dependency_graph.DEPENDS_ON: "b,Text/c,d"}
     graph = loader.graph(found)
     assert [one.name for one in graph.dependencies(found.declarations[0].address)] == ["b", "c", "d"]
@@ -206,7 +206,7 @@ def test_dependencies_in_so_many_words_come_from_spec_and_annotation(tmp_path):
 def test_the_graph_tells_all_that_is_wrong_at_once(tmp_path):
     text = small("a").replace("p: 1", 'p: "${b.x} ${", q: "${a.id}"')
     (tmp_path / "a.yaml").write_text(text)
-    found = loader.read([str(tmp_path)], Project(tmp_path))
+    found = loader.read([str(tmp_path)], ProjectFile(tmp_path))
     with pytest.raises(InputErrors) as caught:
         loader.graph(found)
     assert len(caught.value.errors) == 3
@@ -230,7 +230,7 @@ spec:
     Text: {resyncPeriod: 1h, onDrift: report}
 """)
     (tmp_path / "a.yaml").write_text(small("a").replace("{name: a}", '{name: a, labels: {env: prod, tier: "2"}}'))
-    found = loader.read([str(tmp_path)], Project(tmp_path))
+    found = loader.read([str(tmp_path)], ProjectFile(tmp_path))
     (strategy,) = found.strategies
     assert (strategy.name, strategy.priority) == ("production", 5)
     assert str(strategy.selector) == "env in (prod),tier in (1,2),!legacy"
@@ -247,7 +247,7 @@ def test_big_integers_are_the_same_in_both_notations(tmp_path):
             '"p": 1', '"p": [9007199254740993, 123456789012345678901234567890]'
         )
         (tmp_path / f"a.{suffix}").write_text(document)
-        (found,) = loader.read([str(tmp_path / f"a.{suffix}")], Project(tmp_path)).declarations
+        (found,) = loader.read([str(tmp_path / f"a.{suffix}")], ProjectFile(tmp_path)).declarations
         assert found.desired == {"p": [9007199254740993, 1.2345678901234568e29]}
         assert type(found.desired["p"][1]) is float
 
@@ -269,7 +269,7 @@ def test_any_order_of_files_gives_the_same_result_or_the_same_errors(tmp_path_fa
 
 def outcome(given_files, folder):
     try:
-        return loader.read(given_files, Project(folder))
+        return loader.read(given_files, ProjectFile(folder))
     except InputError as error:
         return str(error)
 
@@ -282,7 +282,7 @@ def test_the_work_of_reading_grows_with_the_number_of_documents_and_not_with_its
             wanted = range(part * count, part * count + count)
             (folder / f"{part}.yaml").write_text("---\n".join(small(f"n{index}") for index in wanted))
         found = []
-        made = counting.calls(lambda: found.append(loader.read([str(folder)], Project(folder))))
+        made = counting.calls(lambda: found.append(loader.read([str(folder)], ProjectFile(folder))))
         assert len(found[0].declarations) == 4 * count
         return made
 

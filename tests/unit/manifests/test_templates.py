@@ -12,7 +12,7 @@ from holdfast.manifests import loader
 from holdfast.manifests import project as projects
 from holdfast.model.address import Address
 from holdfast.policy.budgets import Percent
-from holdfast.rollouts.core.requirements import Asks, Debounce
+from holdfast.rollouts.core.requirements import Asks, RequirementDebounce
 from holdfast.rollouts.core.revisions import Unstamped
 from holdfast.rollouts.core.rollout_limits import OnHalt
 from holdfast.rollouts.core.template_findings import FindingKind
@@ -109,8 +109,13 @@ def test_everything_a_template_may_say_is_read(tmp_path):
     assert web.fields.lists == lists
     assert web.fields.rewritten == {("content", "image")}
     zone, offered = web.checks.requirements
-    assert (zone.name, zone.test, zone.values, zone.debounce) == ("Zone", Asks.IN, ("a", "b"), Debounce(2, 600.0))
-    assert offered.debounce == Debounce()
+    assert (zone.name, zone.test, zone.values, zone.debounce) == (
+        "Zone",
+        Asks.IN,
+        ("a", "b"),
+        RequirementDebounce(2, 600.0),
+    )
+    assert offered.debounce == RequirementDebounce()
     assert offered.offer is not None
     assert (offered.test, offered.offer.resource) == (Asks.OFFERED, Address("local", "Document", "types"))
     assert web.stamps.stamping is not None

@@ -23,7 +23,7 @@ from holdfast.model.json import Json
 from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.model.verdict import Status
 from holdfast.notify import deliver, rules
-from holdfast.notify.cloudevents import Type
+from holdfast.notify.cloudevents import CloudEventType
 from holdfast.notify.deliver import Notifier, notify
 from holdfast.notify.rules import DeliveryHistory, Incident, NotificationCandidates
 from holdfast.notify.sinks import SinkContext
@@ -41,14 +41,14 @@ BLUE = declare("b", {"colour": "blue"}, resyncPeriod="1h")
 class Town:
     """A world, an engine, and people who are told."""
 
-    def __init__(self, folder: Path, *sinks: notify_spec.Sink, bench: Bench | None = None) -> None:
+    def __init__(self, folder: Path, *sinks: notify_spec.SinkSpec, bench: Bench | None = None) -> None:
         self.bench = bench or Bench()
         self.folder = folder
         self.warnings: list[str] = []
         self.office = self.open(sinks or (sink(folder),))
         self._read: dict[str, int] = {}
 
-    def open(self, sinks: tuple[notify_spec.Sink, ...]) -> Notifier:
+    def open(self, sinks: tuple[notify_spec.SinkSpec, ...]) -> Notifier:
         bench = self.bench
         means = SinkContext(bench.clock, bench.random, Resolver(bench.environ))
         letters = self.folder / "undelivered.jsonl"
@@ -86,8 +86,8 @@ def _brief(event: dict[str, Any]) -> str:
     return f"{kind} {who}" + (f" again {again}" if again else "")
 
 
-def sink(folder: Path, name: str = "events.jsonl", **fields: Any) -> notify_spec.Sink:
-    return notify_spec.Sink(name, ToFile(folder / name), group=fields.pop("group", notify_spec.NEVER), **fields)
+def sink(folder: Path, name: str = "events.jsonl", **fields: Any) -> notify_spec.SinkSpec:
+    return notify_spec.SinkSpec(name, ToFile(folder / name), group=fields.pop("group", notify_spec.NEVER), **fields)
 
 
 def scenario(play: Callable[[], Any]) -> None:
@@ -470,7 +470,7 @@ def test_without_sinks_nothing_is_asked_of_the_store(tmp_path):
 
 def test_a_sink_that_fails_is_warned_of_and_tried_again_later(tmp_path):
     async def play() -> None:
-        broken = notify_spec.Sink("broken", ToFile(tmp_path / "nowhere/events.jsonl"), group=9)
+        broken = notify_spec.SinkSpec("broken", ToFile(tmp_path / "nowhere/events.jsonl"), group=9)
         town = Town(tmp_path, broken, sink(tmp_path))
         await town.apply(RED)
         town.set("a", colour="green")
@@ -493,7 +493,7 @@ def test_a_sink_that_fails_is_warned_of_and_tried_again_later(tmp_path):
 
 def test_an_event_that_keeps_failing_is_one_dead_letter_and_one_line_of_the_trail(tmp_path):
     async def play() -> None:
-        town = Town(tmp_path, notify_spec.Sink("broken", ToFile(tmp_path / "nowhere/events.jsonl")))
+        town = Town(tmp_path, notify_spec.SinkSpec("broken", ToFile(tmp_path / "nowhere/events.jsonl")))
         await town.apply(RED)
         town.set("a", colour="green")
         for _ in range(4):
@@ -509,7 +509,7 @@ def test_an_event_that_keeps_failing_is_one_dead_letter_and_one_line_of_the_trai
 
 def test_an_end_that_could_not_be_told_is_told_later(tmp_path):
     async def play() -> None:
-        town = Town(tmp_path, notify_spec.Sink("shaky", ToFile(tmp_path / "shaky/events.jsonl")))
+        town = Town(tmp_path, notify_spec.SinkSpec("shaky", ToFile(tmp_path / "shaky/events.jsonl")))
         (tmp_path / "shaky").mkdir()
         await town.apply(RED)
         town.set("a", colour="green")
@@ -580,13 +580,13 @@ def seen(state: str, was: Status | None) -> NotificationCandidates:
         return NotificationCandidates((), {A: was} if was is not Status.IN_SYNC else {}, frozenset({A}))
     anew = frozenset({A}) if was in (None, Status.IN_SYNC) else frozenset()
     key = rules.key_of(A, status, where.split(","))
-    return NotificationCandidates((Incident(Type.DRIFT_DETECTED, Topic(status), A, key, {}),), anew=anew)
+    return NotificationCandidates((Incident(CloudEventType.DRIFT_DETECTED, Topic(status), A, key, {}),), anew=anew)
 
 
 @given(STATES)
 def test_each_trouble_is_told_once_between_two_ends_and_each_end_after_a_trouble(states):
     trail: list[AuditEvent] = []
-    everyone = notify_spec.Sink("all", ToFile(Path("x")))
+    everyone = notify_spec.SinkSpec("all", ToFile(Path("x")))
     was: Status | None = None
     told: set[str] = set()
     ids: list[str] = []
@@ -594,7 +594,7 @@ def test_each_trouble_is_told_once_between_two_ends_and_each_end_after_a_trouble
         found = rules.news(seen(state, was), everyone, {A: rules.told("all", trail)}, float(at))
         for notice in found:
             ids.append(notice.id)
-            if notice.type is Type.DRIFT_RESOLVED:
+            if notice.type is CloudEventType.DRIFT_RESOLVED:
                 assert told == set(notice.keys)
                 told = set()
                 trail.append(AuditEvent(at, rules.RESOLVED, str(A), {"sinks": ["all"]}))
@@ -622,4 +622,4 @@ def test_what_another_sink_was_told_does_not_count():
 
 
 def test_every_type_has_words():
-    assert set(rules._WORDS) == set(Type)
+    assert set(rules._WORDS) == set(CloudEventType)

@@ -23,12 +23,14 @@ from holdfast.manifests import notify_spec
 from holdfast.manifests.notify_spec import ToCommand, ToFile, ToWebhook
 from holdfast.manifests.secrets import FromEnvironment, Resolver
 from holdfast.notify import sinks, webhook
-from holdfast.notify.cloudevents import CloudEvent, Type
+from holdfast.notify.cloudevents import CloudEvent, CloudEventType
 from holdfast.notify.sinks import CommandSink, FileSink, SinkContext, Undelivered
 from holdfast.reconcile.retry import RetryPolicy
 from holdfast.testing.clock import FakeClock
 
-EVENT = CloudEvent("0123abcd", Type.DRIFT_DETECTED, "/holdfast/test", 1_800_000_000.0, {"count": 1}, "mem/Thing/a")
+EVENT = CloudEvent(
+    "0123abcd", CloudEventType.DRIFT_DETECTED, "/holdfast/test", 1_800_000_000.0, {"count": 1}, "mem/Thing/a"
+)
 SECRET = "whsec_" + base64.b64encode(b"a key of some length").decode()
 
 
@@ -38,7 +40,7 @@ def means(environ: dict[str, str] | None = None, **fields: Any) -> SinkContext:
 
 
 def send(target: notify_spec.Target, using: SinkContext | None = None) -> None:
-    spec = notify_spec.Sink("it", target)
+    spec = notify_spec.SinkSpec("it", target)
 
     async def main() -> None:
         await sinks.open_sink(spec, using or means()).send(EVENT)
@@ -88,7 +90,7 @@ def test_a_program_has_the_event_on_its_standard_input_in_its_folder(tmp_path):
 
 
 def test_a_program_that_does_not_read_may_still_have_it(tmp_path):
-    big = CloudEvent("1", Type.DRIFT_DETECTED, "/", 0.0, {"big": "x" * 1_000_000})
+    big = CloudEvent("1", CloudEventType.DRIFT_DETECTED, "/", 0.0, {"big": "x" * 1_000_000})
 
     async def main() -> None:
         await CommandSink(program(tmp_path, "pass"), tmp_path).send(big)
@@ -180,7 +182,7 @@ def posted(
             environ = {"URL": one.url} | ({"KEY": secret} if secret is not None else {})
             reference = FromEnvironment("KEY") if secret is not None else None
             chosen = using or means(environ)
-            spec = notify_spec.Sink("hook", ToWebhook(one.url, reference))
+            spec = notify_spec.SinkSpec("hook", ToWebhook(one.url, reference))
             try:
                 await sinks.open_sink(spec, chosen).send(EVENT)
             except Undelivered as error:
@@ -266,7 +268,7 @@ def test_an_answer_that_does_not_come_is_a_time_out():
         hanging = await asyncio.start_server(hang, "127.0.0.1", 0)
         port = hanging.sockets[0].getsockname()[1]
         using = means(patience=RetryPolicy(attempts=1), attempt_seconds=0.1)
-        spec = notify_spec.Sink("hook", ToWebhook(f"http://127.0.0.1:{port}/"))
+        spec = notify_spec.SinkSpec("hook", ToWebhook(f"http://127.0.0.1:{port}/"))
         with pytest.raises(Undelivered, match="did not answer in time"):
             await sinks.open_sink(spec, using).send(EVENT)
         over.set()
@@ -279,7 +281,7 @@ def test_an_answer_that_does_not_come_is_a_time_out():
 def test_the_address_may_be_a_secret():
     async def main() -> Receiver:
         async with receiver() as one:
-            spec = notify_spec.Sink("hook", ToWebhook(FromEnvironment("URL")))
+            spec = notify_spec.SinkSpec("hook", ToWebhook(FromEnvironment("URL")))
             await sinks.open_sink(spec, means({"URL": one.url})).send(EVENT)
             return one
 

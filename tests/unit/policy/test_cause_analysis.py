@@ -14,7 +14,7 @@ from holdfast.model.address import Address
 from holdfast.model.confidence import Confidence
 from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.policy import cause_analysis
-from holdfast.policy.cause_analysis import Cause, Evidence, Onset
+from holdfast.policy.cause_analysis import Cause, CauseFacts, Onset
 from holdfast.store.governance import CorrectionOutcome, CorrectionRecord, PathCorrection
 
 
@@ -33,61 +33,66 @@ FAILED = wrote(2, took=False)
 @pytest.mark.parametrize(
     "given_finding, evidence, cause, confidence",
     [
-        (finding(), Evidence(), Cause.EXTERNAL_EDIT, Confidence.MEDIUM),
-        (finding(ChangedBy.BOTH), Evidence(), Cause.EXTERNAL_EDIT, Confidence.MEDIUM),
-        (finding(ChangedBy.UNKNOWN), Evidence(), Cause.EXTERNAL_EDIT, Confidence.LOW),
-        (finding(cls=FindingClass.DEFAULTED), Evidence(), Cause.EXTERNAL_EDIT, Confidence.LOW),
+        (finding(), CauseFacts(), Cause.EXTERNAL_EDIT, Confidence.MEDIUM),
+        (finding(ChangedBy.BOTH), CauseFacts(), Cause.EXTERNAL_EDIT, Confidence.MEDIUM),
+        (finding(ChangedBy.UNKNOWN), CauseFacts(), Cause.EXTERNAL_EDIT, Confidence.LOW),
+        (finding(cls=FindingClass.DEFAULTED), CauseFacts(), Cause.EXTERNAL_EDIT, Confidence.LOW),
         # intent
-        (finding(ChangedBy.DECLARED), Evidence(), Cause.NOT_APPLIED, Confidence.HIGH),
-        (finding(ChangedBy.DECLARED), Evidence(contested=True, rules_changed=True), Cause.NOT_APPLIED, Confidence.HIGH),
+        (finding(ChangedBy.DECLARED), CauseFacts(), Cause.NOT_APPLIED, Confidence.HIGH),
+        (
+            finding(ChangedBy.DECLARED),
+            CauseFacts(contested=True, rules_changed=True),
+            Cause.NOT_APPLIED,
+            Confidence.HIGH,
+        ),
         # contention
-        (finding(), Evidence(contested=True), Cause.OTHER_WRITER_CONTROLLER, Confidence.MEDIUM),
-        (finding(), Evidence((FAILED,), contested=True), Cause.OTHER_WRITER_CONTROLLER, Confidence.MEDIUM),
+        (finding(), CauseFacts(contested=True), Cause.OTHER_WRITER_CONTROLLER, Confidence.MEDIUM),
+        (finding(), CauseFacts((FAILED,), contested=True), Cause.OTHER_WRITER_CONTROLLER, Confidence.MEDIUM),
         # our own writes
-        (finding(), Evidence((FAILED,)), Cause.OUR_PARTIAL_WRITE, Confidence.HIGH),
-        (finding(observed=3), Evidence((FAILED,)), Cause.OUR_PARTIAL_WRITE, Confidence.MEDIUM),
-        (finding(), Evidence((wrote(2, took=True),)), Cause.EXTERNAL_EDIT, Confidence.MEDIUM),
-        (finding(), Evidence((wrote(2, took=False, path="/b"),)), Cause.EXTERNAL_EDIT, Confidence.MEDIUM),
-        (finding(), Evidence((FAILED, wrote(2, took=True, at=2.0))), Cause.EXTERNAL_EDIT, Confidence.MEDIUM),
-        (finding(), Evidence((wrote(2, took=True, at=0.5), FAILED)), Cause.OUR_PARTIAL_WRITE, Confidence.HIGH),
+        (finding(), CauseFacts((FAILED,)), Cause.OUR_PARTIAL_WRITE, Confidence.HIGH),
+        (finding(observed=3), CauseFacts((FAILED,)), Cause.OUR_PARTIAL_WRITE, Confidence.MEDIUM),
+        (finding(), CauseFacts((wrote(2, took=True),)), Cause.EXTERNAL_EDIT, Confidence.MEDIUM),
+        (finding(), CauseFacts((wrote(2, took=False, path="/b"),)), Cause.EXTERNAL_EDIT, Confidence.MEDIUM),
+        (finding(), CauseFacts((FAILED, wrote(2, took=True, at=2.0))), Cause.EXTERNAL_EDIT, Confidence.MEDIUM),
+        (finding(), CauseFacts((wrote(2, took=True, at=0.5), FAILED)), Cause.OUR_PARTIAL_WRITE, Confidence.HIGH),
         (
             finding(),
-            Evidence((wrote(2, took=False, outcome=CorrectionOutcome.BEGUN),)),
+            CauseFacts((wrote(2, took=False, outcome=CorrectionOutcome.BEGUN),)),
             Cause.EXTERNAL_EDIT,
             Confidence.MEDIUM,
         ),
-        (finding(observed=ABSENT), Evidence((wrote(ABSENT, took=False),)), Cause.OUR_PARTIAL_WRITE, Confidence.HIGH),
-        (finding(observed=True), Evidence((wrote(1, took=False),)), Cause.OUR_PARTIAL_WRITE, Confidence.MEDIUM),
+        (finding(observed=ABSENT), CauseFacts((wrote(ABSENT, took=False),)), Cause.OUR_PARTIAL_WRITE, Confidence.HIGH),
+        (finding(observed=True), CauseFacts((wrote(1, took=False),)), Cause.OUR_PARTIAL_WRITE, Confidence.MEDIUM),
         # new rules
-        (finding(baseline=2), Evidence(rules_changed=True), Cause.TOOL_UPGRADE, Confidence.HIGH),
+        (finding(baseline=2), CauseFacts(rules_changed=True), Cause.TOOL_UPGRADE, Confidence.HIGH),
         (
             finding(baseline="A b", observed="ab"),
-            Evidence(rules_changed=True),
+            CauseFacts(rules_changed=True),
             Cause.TOOL_UPGRADE,
             Confidence.MEDIUM,
         ),
-        (finding(baseline=5, observed="5"), Evidence(rules_changed=True), Cause.TOOL_UPGRADE, Confidence.MEDIUM),
+        (finding(baseline=5, observed="5"), CauseFacts(rules_changed=True), Cause.TOOL_UPGRADE, Confidence.MEDIUM),
         (
             finding(ChangedBy.UNKNOWN, desired="A", baseline=ABSENT, observed="a"),
-            Evidence(rules_changed=True),
+            CauseFacts(rules_changed=True),
             Cause.TOOL_UPGRADE,
             Confidence.MEDIUM,
         ),
-        (finding(op=Op.REORDERED), Evidence(rules_changed=True), Cause.TOOL_UPGRADE, Confidence.MEDIUM),
+        (finding(op=Op.REORDERED), CauseFacts(rules_changed=True), Cause.TOOL_UPGRADE, Confidence.MEDIUM),
         (
             finding(cls=FindingClass.UNDECLARED),
-            Evidence(rules_changed=True, alike=9),
+            CauseFacts(rules_changed=True, alike=9),
             Cause.TOOL_UPGRADE,
             Confidence.LOW,
         ),
-        (finding(), Evidence(rules_changed=True), Cause.EXTERNAL_EDIT, Confidence.MEDIUM),
-        (finding(ChangedBy.BOTH, baseline=2), Evidence(rules_changed=True), Cause.EXTERNAL_EDIT, Confidence.MEDIUM),
-        (finding(baseline=ABSENT), Evidence(rules_changed=True), Cause.EXTERNAL_EDIT, Confidence.MEDIUM),
+        (finding(), CauseFacts(rules_changed=True), Cause.EXTERNAL_EDIT, Confidence.MEDIUM),
+        (finding(ChangedBy.BOTH, baseline=2), CauseFacts(rules_changed=True), Cause.EXTERNAL_EDIT, Confidence.MEDIUM),
+        (finding(baseline=ABSENT), CauseFacts(rules_changed=True), Cause.EXTERNAL_EDIT, Confidence.MEDIUM),
         # new defaults
-        (finding(cls=FindingClass.DEFAULTED), Evidence(alike=3), Cause.PROVIDER_DEFAULT_CHANGE, Confidence.MEDIUM),
-        (finding(cls=FindingClass.UNDECLARED), Evidence(alike=3), Cause.PROVIDER_DEFAULT_CHANGE, Confidence.MEDIUM),
-        (finding(cls=FindingClass.DEFAULTED), Evidence(alike=2), Cause.EXTERNAL_EDIT, Confidence.LOW),
-        (finding(), Evidence(alike=99), Cause.EXTERNAL_EDIT, Confidence.MEDIUM),
+        (finding(cls=FindingClass.DEFAULTED), CauseFacts(alike=3), Cause.PROVIDER_DEFAULT_CHANGE, Confidence.MEDIUM),
+        (finding(cls=FindingClass.UNDECLARED), CauseFacts(alike=3), Cause.PROVIDER_DEFAULT_CHANGE, Confidence.MEDIUM),
+        (finding(cls=FindingClass.DEFAULTED), CauseFacts(alike=2), Cause.EXTERNAL_EDIT, Confidence.LOW),
+        (finding(), CauseFacts(alike=99), Cause.EXTERNAL_EDIT, Confidence.MEDIUM),
     ],
 )
 def test_the_cause_follows_from_the_evidence(given_finding, evidence, cause, confidence):
@@ -96,7 +101,7 @@ def test_the_cause_follows_from_the_evidence(given_finding, evidence, cause, con
 
 
 def test_what_was_merged_but_not_applied_is_called_so():
-    assert cause_analysis.explain(finding(ChangedBy.DECLARED), Evidence()).sentence.startswith(
+    assert cause_analysis.explain(finding(ChangedBy.DECLARED), CauseFacts()).sentence.startswith(
         "merged but not applied: "
     )
 
@@ -112,7 +117,7 @@ findings = st.builds(
     st.sampled_from(Op),
 )
 evidences = st.builds(
-    Evidence,
+    CauseFacts,
     st.lists(st.builds(wrote, values, took=st.booleans(), at=st.floats(0, 9)), max_size=3).map(tuple),
     st.booleans(),
     st.booleans(),
@@ -131,7 +136,7 @@ def test_every_finding_has_a_cause_and_a_sentence_without_values(given_finding, 
 
 @given(findings, evidences)
 def test_the_order_of_the_records_changes_nothing(given_finding, evidence):
-    turned = Evidence(evidence.corrections[::-1], evidence.rules_changed, evidence.contested, evidence.alike)
+    turned = CauseFacts(evidence.corrections[::-1], evidence.rules_changed, evidence.contested, evidence.alike)
     stamps = [each.at for each in evidence.corrections]
     if len(set(stamps)) == len(stamps):
         assert cause_analysis.explain(given_finding, turned) == cause_analysis.explain(given_finding, evidence)

@@ -10,7 +10,7 @@ from holdfast.errors import Location
 from holdfast.model.address import Address
 from holdfast.model.resource import Declaration
 from holdfast.policy import dependency_graph
-from holdfast.policy.references import Field
+from holdfast.policy.references import ReferenceTarget
 from tests import counting
 
 
@@ -51,7 +51,7 @@ def test_layers_go_from_what_is_needed_to_who_needs():
     assert errors == []
     assert named(dependency_graph.layers(found)) == [["key", "net"], ["port"], ["server"]]
     assert named(dependency_graph.deletion_layers(found)) == [["server"], ["port"], ["key", "net"]]
-    assert found.bindings[address("port")] == {"net.id": Field(address("net"), (), is_id=True)}
+    assert found.bindings[address("port")] == {"net.id": ReferenceTarget(address("net"), (), is_id=True)}
     assert found.needed_by([address("port")]) == {address("port"), address("net")}
     assert found.dependents()[address("net")] == (address("port"),)
     assert found.dependencies(address("server")) == (address("key"), address("port"))

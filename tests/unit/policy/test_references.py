@@ -15,7 +15,7 @@ from holdfast.model.address import Address
 from holdfast.model.path import Selector
 from holdfast.model.resource import Declaration
 from holdfast.policy import references
-from holdfast.policy.references import Field, Names, Pending, Unresolved
+from holdfast.policy.references import Names, Pending, ReferenceTarget, Unresolved
 
 HERE = Address("prod", "Server", "me", "team-a")
 CORE = Address("prod", "Network", "core")
@@ -37,29 +37,29 @@ def declaration(desired, places=None):
 @pytest.mark.parametrize(
     "text, field",
     [
-        ("prod/Network/core.id", Field(CORE, (), is_id=True)),
-        ("Network/core.id", Field(CORE, (), is_id=True)),
-        ("core.id", Field(CORE, (), is_id=True)),
-        ("core#/id", Field(CORE, ("id",))),
-        ("core.status.cidr", Field(CORE, ("status", "cidr"))),
-        ("core.subnets[0].cidr", Field(CORE, ("subnets", "0", "cidr"))),
-        ("core.subnets.0", Field(CORE, ("subnets", "0"))),
-        ("core.rules[name=ssh].port", Field(CORE, ("rules", Selector((("name", "ssh"),)), "port"))),
-        ("core.routes[to=10.0.0.0/8].via", Field(CORE, ("routes", Selector((("to", "10.0.0.0/8"),)), "via"))),
-        ("core[0]", Field(CORE, ("0",))),
-        ("core#/tags/a.b", Field(CORE, ("tags", "a.b"))),
-        ("core#/tags/a~1b", Field(CORE, ("tags", "a/b"))),
-        ("app.yaml.port", Field(DOTTED, ("port",))),
-        ("app.yaml", Field(APP, ("yaml",))),
-        ("app#/yaml/port", Field(APP, ("yaml", "port"))),
-        ("app.id", Field(APP, (), is_id=True)),
-        ("Subnet/main.id", Field(OURS, (), is_id=True)),
-        ("prod/Subnet/main.id", Field(OURS, (), is_id=True)),
-        ("main.id", Field(OURS, (), is_id=True)),
-        ("team-b/main.id", Field(THEIRS, (), is_id=True)),
-        ("Subnet/team-b/main.id", Field(THEIRS, (), is_id=True)),
-        ("stage/Port/team-b/web.id", Field(FAR, (), is_id=True)),
-        ("stage/Router/twin.id", Field(TWIN_2, (), is_id=True)),
+        ("prod/Network/core.id", ReferenceTarget(CORE, (), is_id=True)),
+        ("Network/core.id", ReferenceTarget(CORE, (), is_id=True)),
+        ("core.id", ReferenceTarget(CORE, (), is_id=True)),
+        ("core#/id", ReferenceTarget(CORE, ("id",))),
+        ("core.status.cidr", ReferenceTarget(CORE, ("status", "cidr"))),
+        ("core.subnets[0].cidr", ReferenceTarget(CORE, ("subnets", "0", "cidr"))),
+        ("core.subnets.0", ReferenceTarget(CORE, ("subnets", "0"))),
+        ("core.rules[name=ssh].port", ReferenceTarget(CORE, ("rules", Selector((("name", "ssh"),)), "port"))),
+        ("core.routes[to=10.0.0.0/8].via", ReferenceTarget(CORE, ("routes", Selector((("to", "10.0.0.0/8"),)), "via"))),
+        ("core[0]", ReferenceTarget(CORE, ("0",))),
+        ("core#/tags/a.b", ReferenceTarget(CORE, ("tags", "a.b"))),
+        ("core#/tags/a~1b", ReferenceTarget(CORE, ("tags", "a/b"))),
+        ("app.yaml.port", ReferenceTarget(DOTTED, ("port",))),
+        ("app.yaml", ReferenceTarget(APP, ("yaml",))),
+        ("app#/yaml/port", ReferenceTarget(APP, ("yaml", "port"))),
+        ("app.id", ReferenceTarget(APP, (), is_id=True)),
+        ("Subnet/main.id", ReferenceTarget(OURS, (), is_id=True)),
+        ("prod/Subnet/main.id", ReferenceTarget(OURS, (), is_id=True)),
+        ("main.id", ReferenceTarget(OURS, (), is_id=True)),
+        ("team-b/main.id", ReferenceTarget(THEIRS, (), is_id=True)),
+        ("Subnet/team-b/main.id", ReferenceTarget(THEIRS, (), is_id=True)),
+        ("stage/Port/team-b/web.id", ReferenceTarget(FAR, (), is_id=True)),
+        ("stage/Router/twin.id", ReferenceTarget(TWIN_2, (), is_id=True)),
     ],
 )
 def test_a_reference_means_one_field_of_one_resource(text, field):
@@ -113,7 +113,7 @@ def test_a_malformed_reference_is_told_with_its_place(text, message):
 
 
 def resolved(desired, values):
-    bindings = {text: Field(CORE, (text,)) for text in values}
+    bindings = {text: ReferenceTarget(CORE, (text,)) for text in values}
     return references.resolve(desired, bindings, lambda field: values[field.path[0]])
 
 
@@ -153,7 +153,7 @@ def test_a_lone_reference_keeps_the_type_and_one_in_a_text_is_written_out(writte
 def test_what_cannot_be_filled_in_is_listed_and_left_as_written(value, reason):
     found = resolved({"a": "to ${x}", "b": "${y}", "c": 1}, {"x": value, "y": 2})
     assert found.document == {"a": "to ${x}", "b": 2, "c": 1}
-    assert found.pending == (Pending(("a",), "x", Field(CORE, ("x",)), reason),)
+    assert found.pending == (Pending(("a",), "x", ReferenceTarget(CORE, ("x",)), reason),)
 
 
 def test_a_text_with_a_secret_in_it_is_a_secret():
@@ -199,20 +199,22 @@ def test_an_escaped_document_is_read_as_itself(value):
 @given(st.text(max_size=30))
 def test_no_text_makes_binding_fail_in_another_way(text):
     with contextlib.suppress(InputError):
-        assert isinstance(NAMES.field(text, HERE), Field)
+        assert isinstance(NAMES.field(text, HERE), ReferenceTarget)
 
 
 def test_a_field_is_read_from_what_is_known():
     document = {"cidr": "10.0.0.0/8", "id": "inner"}
-    assert references.value_in(Field(CORE, (), is_id=True), "net-1", document) == "net-1"
-    assert references.value_in(Field(CORE, ("id",)), "net-1", document) == "inner"
-    assert references.value_in(Field(CORE, ("cidr",)), None, document) == "10.0.0.0/8"
-    assert references.value_in(Field(CORE, ("x",)), None, document) == Unresolved("prod/Network/core has no field /x")
-    assert references.value_in(Field(CORE, ("x",)), None, ABSENT) == Unresolved(
+    assert references.value_in(ReferenceTarget(CORE, (), is_id=True), "net-1", document) == "net-1"
+    assert references.value_in(ReferenceTarget(CORE, ("id",)), "net-1", document) == "inner"
+    assert references.value_in(ReferenceTarget(CORE, ("cidr",)), None, document) == "10.0.0.0/8"
+    assert references.value_in(ReferenceTarget(CORE, ("x",)), None, document) == Unresolved(
+        "prod/Network/core has no field /x"
+    )
+    assert references.value_in(ReferenceTarget(CORE, ("x",)), None, ABSENT) == Unresolved(
         "prod/Network/core has not been read yet"
     )
-    assert references.value_in(Field(CORE, (), is_id=True), None, document) == Unresolved(
+    assert references.value_in(ReferenceTarget(CORE, (), is_id=True), None, document) == Unresolved(
         "prod/Network/core has no id yet"
     )
-    assert str(Field(CORE, ("a", "b"))) == "prod/Network/core#/a/b"
-    assert str(Field(CORE, (), is_id=True)) == "prod/Network/core.id"
+    assert str(ReferenceTarget(CORE, ("a", "b"))) == "prod/Network/core#/a/b"
+    assert str(ReferenceTarget(CORE, (), is_id=True)) == "prod/Network/core.id"

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from holdfast.policy import write_stats
-from holdfast.policy.write_stats import Sign, Written
+from holdfast.policy.write_stats import Sign, WriteResult
 
 
 def written(address: str = "a/Disk/one", type_: str = "T/disks", **data):
-    return Written(address, type_, data)
+    return WriteResult(address, type_, data)
 
 
 def test_nothing_written_is_nothing_to_say():
-    assert write_stats.summed([]) == write_stats.Evidence((), ())
+    assert write_stats.summed([]) == write_stats.WriteStats((), ())
 
 
 def test_a_write_in_shadow_counts_as_needed_needless_or_misjudged():

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.model.resource import Import, ManagementPolicy
-from holdfast.reconcile.discover import Coverage, Discoverer, Listing, Survey, coverage
+from holdfast.reconcile.discover import Coverage, Discoverer, KindListing, Survey, coverage
 from holdfast.reconcile.observe import Observer
 from holdfast.testing.memory import MemoryProvider, once
 from tests.unit.reconcile.fixtures import Bench, declare
@@ -53,7 +53,7 @@ async def discovered(made: Bench, declarations=(), provider=None, keeps_raw=Fals
 
 def strangers(made: Bench, declarations=(), **options) -> list[str]:
     (survey,), _ = asyncio.run(discovered(made, declarations, **options))
-    assert survey.listing is Listing.LISTED, survey.reason
+    assert survey.listing is KindListing.LISTED, survey.reason
     assert survey.live == 3
     return [stranger.id for stranger in survey.strangers]
 
@@ -105,7 +105,7 @@ def test_nothing_is_remembered_or_written():
 def test_a_kind_that_cannot_be_listed_is_named_and_counts_for_nothing():
     made = bench()
     (survey,), _ = asyncio.run(discovered(made, provider=MemoryProvider(made.live, lists=False)))
-    assert survey.listing is Listing.NOT_LISTED
+    assert survey.listing is KindListing.NOT_LISTED
     assert (survey.live, survey.strangers) == (0, ())
     assert made.live.calls == []
 
@@ -127,7 +127,7 @@ def test_a_list_that_fails_has_failed_and_is_not_empty(trouble):
     made = bench()
     made.live.faults.append(lambda call: ReadFailure(trouble, "broken") if call.startswith("list") else None)
     (survey,), _ = asyncio.run(discovered(made))
-    assert survey.listing is Listing.FAILED
+    assert survey.listing is KindListing.FAILED
     assert "broken" in survey.reason
     assert str(coverage([survey])) == "nothing is live in what was listed"
 
@@ -152,7 +152,7 @@ def test_where_a_declaration_cannot_be_placed_no_stranger_is_named(call, declara
     denied = ReadFailure(ReadError.UNAUTHORISED, "who are you")
     made.live.faults.append(lambda asked: denied if asked.startswith(call) else None)
     (survey,), _ = asyncio.run(discovered(made, [declaration]))
-    assert survey.listing is Listing.FAILED
+    assert survey.listing is KindListing.FAILED
     assert "mem/Thing/a is declared, and which live thing it is could not be told" in survey.reason
     assert survey.strangers == ()
 
@@ -188,9 +188,9 @@ def test_a_thing_that_cannot_be_read_for_its_draft_is_said_not_to_be_written():
 
 def test_the_coverage_adds_up_what_was_listed_and_nothing_else():
     surveys = [
-        Survey("c", "p", "A", Listing.LISTED, live=40, strangers=()),
-        Survey("c", "p", "B", Listing.NOT_LISTED, "cannot"),
-        Survey("c", "p", "C", Listing.FAILED, "broken"),
+        Survey("c", "p", "A", KindListing.LISTED, live=40, strangers=()),
+        Survey("c", "p", "B", KindListing.NOT_LISTED, "cannot"),
+        Survey("c", "p", "C", KindListing.FAILED, "broken"),
     ]
     assert coverage(surveys) == Coverage(40, 40)
     assert str(Coverage(40, 31)) == "31 of 40 live things are declared: 77.5 %"

@@ -12,7 +12,7 @@ from holdfast.manifests import secrets
 from holdfast.model.address import Address
 from holdfast.model.resource import ManagementPolicy
 from holdfast.reconcile import generate_manifest
-from holdfast.reconcile.generate_manifest import CannotDraft, Draft
+from holdfast.reconcile.generate_manifest import CannotDraft, ManifestDraft
 from holdfast.reconcile.known_secrets import KnownSecrets
 from holdfast.schema.fields import name_problem
 from tests import strategies
@@ -71,7 +71,7 @@ def test_what_is_no_configuration_or_no_manifest_may_hold_is_left_out(document, 
 
 @pytest.mark.parametrize("document", KEPT.values(), ids=KEPT.keys())
 def test_everything_else_is_kept_as_it_is(document):
-    assert generate_manifest.draft(document, TREE) == Draft(document)
+    assert generate_manifest.draft(document, TREE) == ManifestDraft(document)
 
 
 def test_a_list_with_something_to_leave_out_in_its_elements_keeps_the_elements():
@@ -136,7 +136,9 @@ def test_whatever_it_is_called_the_name_is_one(ident, own):
 
 
 def test_a_manifest_imports_by_id_and_only_observes():
-    body = generate_manifest.manifest(Address("c", "K", "n"), "http", "7", Draft({"a": 1}), ManagementPolicy.OBSERVED)
+    body = generate_manifest.manifest(
+        Address("c", "K", "n"), "http", "7", ManifestDraft({"a": 1}), ManagementPolicy.OBSERVED
+    )
     assert body["apiVersion"] == "http.holdfast.dev/v1"
     assert body["spec"] == {
         "connection": "c",

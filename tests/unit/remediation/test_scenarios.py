@@ -266,7 +266,7 @@ def test_23_a_large_integer_that_changes_is_drift_where_integers_are_exact():
     for scheme, equal in ((hash_schemes.SPEC_INT64, False), (hash_schemes.SPEC, True)):
         one, other = (str(scheme.stamp(go_json.loads(text, scheme.numbers))) for text in texts)
         assert (one == other) is equal
-        assert (state_hash.compare(StateHash(one), StateHash(other)) is hash_schemes.Comparison.EQUAL) is equal
+        assert (state_hash.compare(StateHash(one), StateHash(other)) is hash_schemes.HashComparison.EQUAL) is equal
 
 
 @pytest.mark.parametrize("other", ["sha512:bb", "spec-sha256/1:sha256:bb", "bb"])

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.compare import canonical, profiles
-from holdfast.compare.hash_schemes import Comparison
+from holdfast.compare.hash_schemes import HashComparison
 from holdfast.compare.rule_tree import RuleTree
 from holdfast.compare.rules import Presence
 from holdfast.errors import UnhashableError
@@ -91,9 +91,9 @@ def test_what_is_no_object_is_refused_and_not_taken_for_nothing():
 
 def test_hashes_made_under_other_rules_are_incomparable_and_absence_never_is():
     one, other = StateHash("sha256:aa", way="state/1+x"), StateHash("sha256:bb", way="state/1+y")
-    assert state_hash.compare(one, other) is Comparison.INCOMPARABLE
-    assert state_hash.compare(one, state_hash.NO_TARGET) is Comparison.DIFFERENT
-    assert state_hash.compare(one, one) is Comparison.EQUAL
+    assert state_hash.compare(one, other) is HashComparison.INCOMPARABLE
+    assert state_hash.compare(one, state_hash.NO_TARGET) is HashComparison.DIFFERENT
+    assert state_hash.compare(one, one) is HashComparison.EQUAL
 
 
 def test_the_first_step_can_be_taken_by_whoever_confirmed_the_change_without_looking_again():

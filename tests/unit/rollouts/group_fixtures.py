@@ -22,7 +22,7 @@ from holdfast.rollouts.core.templates import (
     Template,
     TemplateSource,
 )
-from holdfast.rollouts.repository import Batch, RolloutRepository
+from holdfast.rollouts.repository import GroupChanges, RolloutRepository
 from tests.unit.reconcile.fixtures import Bench
 
 THINGS = ChildKind("memory", "memory.holdfast.dev/v1", "mem", "Thing")
@@ -94,7 +94,7 @@ class Nursery(Bench):
             after = dataclasses.replace(
                 after, rollout=dataclasses.replace(after.rollout, version=group.rollout.rollout.version + 1)
             )
-        await self.repository().commit(group, Batch(rollouts=[after]))
+        await self.repository().commit(group, GroupChanges(rollouts=[after]))
 
     def names(self) -> list[str]:
         return sorted(str(body["name"]) for body in self.live.things.values())

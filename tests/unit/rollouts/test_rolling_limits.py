@@ -21,7 +21,7 @@ from holdfast.rollouts import render as rollout_text
 from holdfast.rollouts.controller import IN_HAND
 from holdfast.rollouts.core import group_rollouts, rollout_steps
 from holdfast.rollouts.core.records import RolloutPhase
-from holdfast.rollouts.core.requirements import Asks, Debounce, Predicate, Supply
+from holdfast.rollouts.core.requirements import Asks, Predicate, RequirementDebounce, Supply
 from holdfast.rollouts.core.rollout_limits import HaltRules, RolloutLimits, Waves
 from holdfast.rollouts.core.templates import FieldClasses, Method, RolloutMode
 from holdfast.store.governance import Pause
@@ -375,7 +375,7 @@ def looked(nursery: Nursery, wanted, after: float = 60.0):
 
 
 def debounced(**debounce):
-    rule = Predicate("ZoneGone", ("zone",), Asks.IN, ("a", "b"), debounce=Debounce(**debounce))
+    rule = Predicate("ZoneGone", ("zone",), Asks.IN, ("a", "b"), debounce=RequirementDebounce(**debounce))
     return template({"zone": "a"}, 1, requirements=(rule,), limits=WIDE)
 
 
@@ -429,7 +429,7 @@ def test_of_offers_the_evidence_is_what_shows_them(nursery):
     catalogue = declare("catalogue", {"offers": ["small"]})
     nursery.declared = [catalogue]
     offer = Supply(catalogue.address, ("offers",))
-    rule = Predicate("Gone", ("type",), Asks.OFFERED, (), offer, Debounce(2))
+    rule = Predicate("Gone", ("type",), Asks.OFFERED, (), offer, RequirementDebounce(2))
     wanted = template({"type": "large"}, 1, requirements=(rule,), limits=WIDE)
     asyncio.run(nursery.apply([catalogue]))
     rolled(nursery, wanted)

@@ -27,7 +27,7 @@ from holdfast.app.sources.stored_graph import StoredGraph
 from holdfast.errors import HoldfastError, InputError, StoreError
 from holdfast.manifests import file_discovery, loader
 from holdfast.manifests.loader import Manifests
-from holdfast.manifests.project import Project
+from holdfast.manifests.project import ProjectFile
 from holdfast.model.address import Address
 from holdfast.model.record import dataclass
 from holdfast.policy.dependency_graph import Graph
@@ -72,13 +72,13 @@ class Catalog:
             self._index.close()
 
 
-def open_catalog(files: Sequence[str], config: Project, store: Path, now: Callable[[], float]) -> Catalog | None:
+def open_catalog(files: Sequence[str], config: ProjectFile, store: Path, now: Callable[[], float]) -> Catalog | None:
     """Return the catalogue of some manifests; None if they must be read without the index."""
     return _with_index(files, config, store, now, _catalog)
 
 
 def read_declared(
-    files: Sequence[str], config: Project, store: Path, now: Callable[[], float], addresses: Iterable[str]
+    files: Sequence[str], config: ProjectFile, store: Path, now: Callable[[], float], addresses: Iterable[str]
 ) -> Manifests | None:
     """Return some declarations of some files, with the strategies and templates there; None: read without the index.
 
@@ -103,7 +103,7 @@ def read_declared(
 
 def _with_index(
     files: Sequence[str],
-    config: Project,
+    config: ProjectFile,
     store: Path,
     now: Callable[[], float],
     use: Callable[[IndexUpdate, bytes], Result],

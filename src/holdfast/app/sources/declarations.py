@@ -19,7 +19,7 @@ from holdfast.manifests.loader import FileReading
 from holdfast.manifests.resources import Surroundings
 from holdfast.model.address import Address
 from holdfast.model.resource import Declaration
-from holdfast.schema.document import Place
+from holdfast.schema.document import DocumentPath
 from holdfast.store.manifest_index import Flag, FoundEntry, ManifestSet
 from holdfast.store.sqlite.manifest_index import SqliteManifestIndex
 
@@ -130,7 +130,7 @@ class StoredDeclarations(Mapping[Address, Declaration]):
         """Read a declaration from its part of the file; raise InputError if it was edited during the run."""
         document = self._reader.read(entry.path, entry.file, entry.head.part)
         reading = FileReading()
-        place = Place(document, reading.errors)
+        place = DocumentPath(document, reading.errors)
         declaration = resources.read(place, entry.head.provider, self._around)
         if declaration is None or declaration.address != entry.address:
             raise InputError("the file was edited during this run; run the command again", Location(entry.file))

@@ -25,7 +25,7 @@ SEAL_BYTES: Final = 16
 PACK_AT: Final = 1024  # bytes of a document; a shorter one is read in less time than it takes to unpack it
 
 
-class Part(msgspec.Struct, array_like=True, frozen=True):
+class FilePart(msgspec.Struct, array_like=True, frozen=True):
     """The part of a file that holds a document."""
 
     offset: int
@@ -36,7 +36,7 @@ class Part(msgspec.Struct, array_like=True, frozen=True):
     seal: bytes  # keyed, of the text
 
 
-class Head(msgspec.Struct, array_like=True, frozen=True):
+class DeclarationHead(msgspec.Struct, array_like=True, frozen=True):
     """A declaration without its document."""
 
     provider: str
@@ -49,7 +49,7 @@ class Head(msgspec.Struct, array_like=True, frozen=True):
     import_id: str | None
     depends_on: str
     is_whole: bool  # head and document are all of it
-    part: Part
+    part: FilePart
 
 
 class Links(msgspec.Struct, array_like=True, frozen=True):
@@ -63,9 +63,9 @@ class Links(msgspec.Struct, array_like=True, frozen=True):
         return [Reference(text, tuple(pointer)) for text, pointer in self.found]
 
 
-_HEAD = msgspec.json.Decoder(Head)
+_HEAD = msgspec.json.Decoder(DeclarationHead)
 _LINKS = msgspec.json.Decoder(Links)
-_PARTS = msgspec.json.Decoder(list[Part])
+_PARTS = msgspec.json.Decoder(list[FilePart])
 _dumps = msgspec.json.encode
 
 
@@ -80,7 +80,7 @@ class DeclarationEntry:
     address: Address
     file: str
     path: str
-    head: Head
+    head: DeclarationHead
     links: Links | None
     document: str | None  # the digest of the document, if the body is there
     body: bytes | None
@@ -118,11 +118,11 @@ class EntryCodec:
         """Return the keyed digest of a text."""
         return hashlib.blake2b(data, digest_size=SEAL_BYTES, key=self.key).digest()
 
-    def row(self, declaration: Declaration, part: Part, path: str, identity: str | None) -> EntryRow:
+    def row(self, declaration: Declaration, part: FilePart, path: str, identity: str | None) -> EntryRow:
         """Return the row of a declaration."""
         wanted, annotations = declaration.import_from, declaration.annotations
         desired = dict(declaration.desired)
-        head = Head(
+        head = DeclarationHead(
             declaration.provider,
             declaration.api_version,
             declaration.location.line,
@@ -189,12 +189,12 @@ class EntryCodec:
             return None
         return value if isinstance(value, dict) else None
 
-    def parts(self, parts: list[Part]) -> bytes:
+    def parts(self, parts: list[FilePart]) -> bytes:
         """Return the text of several parts, sealed."""
         text = _dumps(parts)
         return self.seal(text) + text
 
-    def read_parts(self, text: bytes) -> list[Part]:
+    def read_parts(self, text: bytes) -> list[FilePart]:
         """Return the parts of a text; raise DamagedEntry if it is not as it was written."""
         if self.seal(text[SEAL_BYTES:]) != text[:SEAL_BYTES]:
             raise DamagedEntry

@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from holdfast.app.sources.entries import EntryCodec, Part
+from holdfast.app.sources.entries import EntryCodec, FilePart
 from holdfast.errors import InputError, Location
 from holdfast.manifests import documents
-from holdfast.manifests.loader import Origin
+from holdfast.manifests.loader import DocumentOrigin
 from holdfast.schema.document import Document
 
 # Directives, marks of encodings, and line breaks other than \n, which YAML counts and we would have to count too.
@@ -20,26 +20,28 @@ _UNUSUAL: Final = (
 _LINE_BREAK = re.compile(rb"\n")
 
 
-def locator(data: bytes, begins: Sequence[int | None], codec: EntryCodec, *, is_json: bool) -> Callable[[Origin], Part]:
+def locator(
+    data: bytes, begins: Sequence[int | None], codec: EntryCodec, *, is_json: bool
+) -> Callable[[DocumentOrigin], FilePart]:
     """Return the function that finds the parts of the documents of a file, which begin in these lines.
 
     The part of a JSON file, and of unusual YAML, is the whole file.
     """
     if is_json or None in begins or data.startswith(b"%") or any(mark in data for mark in _UNUSUAL):
         whole = codec.seal(data)
-        return lambda origin: Part(0, len(data), 1, origin.position, is_json, whole)
+        return lambda origin: FilePart(0, len(data), 1, origin.position, is_json, whole)
     lines = sorted({line for line in begins if line is not None})
     offsets = _offsets(data, lines)
     ends = {line: offsets.get(following, len(data)) for line, following in zip(lines, [*lines[1:], 0], strict=True)}
     seals: dict[int, bytes] = {}  # of the last part, because a list has many documents
 
-    def part_of(origin: Origin) -> Part:
+    def part_of(origin: DocumentOrigin) -> FilePart:
         line = origin.document.begin or 1
         begin, end = offsets[line], ends[line]
         if line not in seals:
             seals.clear()
             seals[line] = codec.seal(data[begin:end])
-        return Part(begin, end - begin, line, origin.document.item, is_json, seals[line])
+        return FilePart(begin, end - begin, line, origin.document.item, is_json, seals[line])
 
     return part_of
 
@@ -62,7 +64,7 @@ class PartReader:
         self._last: tuple[str, int, bytes] | None = None
         self._documents: list[Document] = []
 
-    def read(self, path: str, name: str, part: Part) -> Document:
+    def read(self, path: str, name: str, part: FilePart) -> Document:
         """Return the document of a part of a file; raise InputError if the file was edited since it was indexed."""
         wanted = (path, part.offset, part.seal)
         if wanted != self._last:
@@ -70,7 +72,7 @@ class PartReader:
             self._last = wanted
         return self._documents[part.item]
 
-    def _read(self, path: str, name: str, part: Part) -> list[Document]:
+    def _read(self, path: str, name: str, part: FilePart) -> list[Document]:
         try:
             with open(path, "rb") as stream:  # noqa: PTH123 - of every declaration of a fleet
                 stream.seek(part.offset)

@@ -21,7 +21,7 @@ from holdfast.reconcile.clock import SystemClock
 from holdfast.store.state import ResourceState
 
 
-def find_config(options: ProjectOptions) -> project_files.Project:
+def find_config(options: ProjectOptions) -> project_files.ProjectFile:
     """Return the named project file, or the one that the manifests or this folder belong to."""
     named = Path(options.project) if options.project else None
     return project_files.load(named, Path.cwd(), registry.AVAILABLE, options.files)
@@ -32,11 +32,11 @@ class FileSource:
     """The manifests of a project."""
 
     files: tuple[str, ...]
-    config: project_files.Project
+    config: project_files.ProjectFile
     store: Path | None = None  # whose manifest index is used; None: without one
 
     @classmethod
-    def of(cls, options: ProjectOptions, config: project_files.Project | None = None) -> FileSource:
+    def of(cls, options: ProjectOptions, config: project_files.ProjectFile | None = None) -> FileSource:
         """Return the named manifests, else those in the folder of the project file."""
         config = config if config is not None else find_config(options)
         files = options.files or ((str(config.folder),) if config.file is not None else ())

@@ -12,14 +12,14 @@ from typing import Final
 import orjson
 
 import holdfast
-from holdfast.manifests.project import Project
+from holdfast.manifests.project import ProjectFile
 from holdfast.providers import registry
 
 FORMAT: Final = 1  # of the rows
 _PACKAGES: Final = ("compare", "manifests", "model", "policy", "providers", "rollouts", "schema", "app/sources")
 
 
-def of(project: Project) -> bytes:
+def of(project: ProjectFile) -> bytes:
     """Return the digest of the release, its files, the interpreter and the connections of a project."""
     connections = {
         name: [spec.provider, spec.settings, sorted(spec.secrets), spec.base_dir, _plugin(spec.provider)]

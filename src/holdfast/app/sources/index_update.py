@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from holdfast.app.sources import file_parts, file_status, front_end_version
-from holdfast.app.sources.entries import DamagedEntry, EntryCodec, Part
+from holdfast.app.sources.entries import DamagedEntry, EntryCodec, FilePart
 from holdfast.errors import HoldfastError
 from holdfast.manifests import file_discovery, loader, provider_validation
 from holdfast.manifests.file_discovery import Source
-from holdfast.manifests.loader import FileReading, Origin
-from holdfast.manifests.project import Project
+from holdfast.manifests.loader import DocumentOrigin, FileReading
+from holdfast.manifests.project import ProjectFile
 from holdfast.manifests.resources import Surroundings
 from holdfast.providers import registry
 from holdfast.store.manifest_index import EntryRow, ManifestRow
@@ -48,7 +48,7 @@ class IndexUpdate:
 
     index: SqliteManifestIndex
     codec: EntryCodec
-    project: Project
+    project: ProjectFile
     now: Callable[[], float]
     version: bytes = b""
     around: Surroundings = field(default_factory=Surroundings)
@@ -123,7 +123,9 @@ class IndexUpdate:
         if sum(len(rows) for _, _, rows in self._pending) >= WRITTEN_TOGETHER or len(self._pending) >= WRITTEN_TOGETHER:
             self._flush()
 
-    def _entries(self, source: Source, reading: FileReading, part_of: Callable[[Origin], Part]) -> list[EntryRow]:
+    def _entries(
+        self, source: Source, reading: FileReading, part_of: Callable[[DocumentOrigin], FilePart]
+    ) -> list[EntryRow]:
         if reading.errors:
             raise NotIndexed
         rows: dict[str, EntryRow] = {}
@@ -159,7 +161,7 @@ class IndexUpdate:
             try:
                 for part in self.codec.read_parts(row.others):
                     document = reader.read(source.key, source.name, part)
-                    loader.read_document(Origin(document, part.item), self.around, reading)
+                    loader.read_document(DocumentOrigin(document, part.item), self.around, reading)
             except (HoldfastError, DamagedEntry, ValueError, IndexError) as error:
                 raise NotIndexed from error
             if reading.errors:

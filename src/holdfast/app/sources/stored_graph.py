@@ -13,7 +13,7 @@ from holdfast.errors import InputError, Location
 from holdfast.model.address import Address
 from holdfast.policy import dependency_graph
 from holdfast.policy.dependency_graph import Edge, Graph
-from holdfast.policy.references import Field, Names
+from holdfast.policy.references import Names, ReferenceTarget
 from holdfast.store.sqlite.manifest_index import SqliteManifestIndex
 
 Value = TypeVar("Value")
@@ -90,10 +90,10 @@ class _Edges(_Lookup[tuple[Edge, ...]]):
         return tuple(Edge(address, Address.parse(text), Location()) for text in binding.needs)
 
 
-class _Bindings(_Lookup[Mapping[str, Field]]):
-    def _value(self, address: Address, binding: Binding) -> Mapping[str, Field]:  # noqa: ARG002
+class _Bindings(_Lookup[Mapping[str, ReferenceTarget]]):
+    def _value(self, address: Address, binding: Binding) -> Mapping[str, ReferenceTarget]:  # noqa: ARG002
         return {
-            text: Field(Address.parse(target), paths.parse_path(path), is_id)
+            text: ReferenceTarget(Address.parse(target), paths.parse_path(path), is_id)
             for text, target, path, is_id in binding.fields
         }
 

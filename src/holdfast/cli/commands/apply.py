@@ -15,7 +15,7 @@ from holdfast.app import notifications
 from holdfast.app.plan import Plan
 from holdfast.app.project import Project
 from holdfast.cli import confirm, console, options
-from holdfast.cli.progress import Meter
+from holdfast.cli.progress import ProgressMeter
 from holdfast.cli.render import reports
 from holdfast.cli.render.result_sink import JsonSink, RowSink
 from holdfast.cli.run import open_project, run
@@ -112,7 +112,7 @@ class _Results:
 
 async def _is_agreed(project: Project, to: TextIO) -> bool:
     """Show the plan and ask. A plan without writes needs no answer."""
-    meter = Meter(len(project.selected), "checking")
+    meter = ProgressMeter(len(project.selected), "checking")
     rows = RowSink(reports.show_checked, reports.is_news, meter, len(project.selected))
     with contextlib.redirect_stdout(to):
         report = await replace(project, retries=True).run_check(meter, record=False, sink=rows)
@@ -124,7 +124,7 @@ async def _is_agreed(project: Project, to: TextIO) -> bool:
 async def _apply(
     project: Project, stop: asyncio.Event, plan: Plan | None, again: dict[str, Any], *, quiet: bool
 ) -> RunReport:
-    meter = Meter(len(project.selected), "applying")
+    meter = ProgressMeter(len(project.selected), "applying")
 
     def progress(step: CheckResult | ActionResult | Blocked) -> None:
         meter(step)

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from holdfast.cli import confirm, console, options
-from holdfast.cli.progress import Meter
+from holdfast.cli.progress import ProgressMeter
 from holdfast.cli.render import findings, reports
 from holdfast.cli.run import open_project, run
 from holdfast.errors import InputError
@@ -47,7 +47,7 @@ def approve_command(plans: tuple[str, ...], everything: bool, yes: bool, why: st
 
     async def main(_stop: asyncio.Event) -> int:
         async with open_project(given) as project:
-            meter = Meter(len(project.selected), "checking")
+            meter = ProgressMeter(len(project.selected), "checking")
             report = await replace(project, retries=True).run_check(meter, record=False)
             meter.close()
             held = {result.plan: result for result in report.checked if reports.asks(result)}

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from holdfast.app.project import Project
-from holdfast.app.selection import Scope
+from holdfast.app.selection import StoreSelection
 from holdfast.cli import console, options
 from holdfast.cli.render.text import count
 from holdfast.cli.run import in_store
@@ -39,7 +39,7 @@ def verify_command(given: tuple[str, ...], **rest: Any) -> int:
     """
     known = [_parsed(text) for text in given]
 
-    async def body(project: Project, _scope: Scope) -> int:
+    async def body(project: Project, _scope: StoreSelection) -> int:
         try:
             kept = audit_head_file.read(project.store_file, project.engine.key)
             length = await project.store.verify_chain([*known, *([kept] if kept is not None else [])])
@@ -74,7 +74,7 @@ def head_command(**rest: Any) -> int:
       holdfast audit verify --head "$(tail -n 1 /mnt/elsewhere/holdfast-heads)"
     """
 
-    async def body(project: Project, _scope: Scope) -> int:
+    async def body(project: Project, _scope: StoreSelection) -> int:
         console.line(str(await project.store.head()))
         return 0
 

@@ -10,7 +10,7 @@ import click
 from holdfast.app import notifications
 from holdfast.app.project import Project
 from holdfast.cli import console, exit_codes, options
-from holdfast.cli.progress import Meter
+from holdfast.cli.progress import ProgressMeter
 from holdfast.cli.render import report_files, reports
 from holdfast.cli.render.result_sink import RowSink
 from holdfast.cli.run import in_project
@@ -45,7 +45,7 @@ def check_command(
     async def body(project: Project) -> int:
         if fresh:
             await _request(project)
-        meter = Meter(len(project.selected), "checking")
+        meter = ProgressMeter(len(project.selected), "checking")
         rows = RowSink(
             partial(reports.show_verdict, everything=everything),
             lambda checked: everything or reports.has_verdict_to_show(checked),

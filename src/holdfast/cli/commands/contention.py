@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from holdfast.app.project import Project
-from holdfast.app.selection import Scope
+from holdfast.app.selection import StoreSelection
 from holdfast.cli import console, options
 from holdfast.cli.render import findings
 from holdfast.cli.render.text import ago, count
@@ -32,7 +32,7 @@ def contention_command(output_: str, **rest: Any) -> int:
       holdfast accept api/Widget/blue /size       decide for the live value
     """
 
-    async def body(project: Project, scope: Scope) -> int:
+    async def body(project: Project, scope: StoreSelection) -> int:
         scope.require_matches()
         quarantines = [entry for entry in await project.store.quarantines() if scope.covers(entry.address)]
         writes = [write for write in await project.store.corrections(limit=10_000) if scope.covers(write.address)]

@@ -8,7 +8,7 @@ import click
 
 from holdfast.app import selection
 from holdfast.app.project import Project
-from holdfast.app.selection import Scope
+from holdfast.app.selection import StoreSelection
 from holdfast.cli import console, options
 from holdfast.cli.render import findings
 from holdfast.cli.render.text import ago
@@ -32,7 +32,7 @@ def corrections_command(address: str | None, limit: int, output_: str, **rest: A
       holdfast corrections api/Widget/blue
     """
 
-    async def body(project: Project, scope: Scope) -> int:
+    async def body(project: Project, scope: StoreSelection) -> int:
         wanted = selection.parse_addresses([address]) if address else None
         corrections = await project.store.corrections(wanted, limit=limit if scope.is_all else None)
         scope.require_matches(correction.address for correction in corrections)

@@ -27,7 +27,7 @@ from holdfast.model.resource import ManagementPolicy
 from holdfast.policy.dependency_graph import Graph
 from holdfast.providers.file import formats
 from holdfast.reconcile.connections import Connections
-from holdfast.reconcile.discover import Coverage, Discoverer, Drafted, Listing, Survey, coverage
+from holdfast.reconcile.discover import Coverage, Discoverer, Drafted, KindListing, Survey, coverage
 from holdfast.reconcile.observe import Observer
 from holdfast.reconcile.resolve import ResourceSet
 from holdfast.reconcile.retry import RetryPolicy
@@ -39,7 +39,7 @@ _LONGEST: Final = 100  # characters of a file name
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class DiscoveredFile:
     """The result for one undeclared resource: the file that was written, or the reason why there is none."""
 
     drafted: Drafted
@@ -115,7 +115,7 @@ def discover_command(
             _show(surveys, total)
             if wish.folder is not None:
                 _show_written(written, wish.folder)
-        failed = any(survey.listing is Listing.FAILED for survey in surveys)
+        failed = any(survey.listing is KindListing.FAILED for survey in surveys)
         return 1 if failed or any(item.is_error for item in written) else 0
 
     return run(main)
@@ -136,7 +136,7 @@ def with_manifests(options: ProjectOptions) -> ProjectOptions:
 # --- discovering ------------------------------------------------------------------------------------------------------
 
 
-async def _discovered(project: Project, wish: Wish) -> tuple[list[Survey], list[Written]]:
+async def _discovered(project: Project, wish: Wish) -> tuple[list[Survey], list[DiscoveredFile]]:
     names = _chosen(project, wish)
     if wish.folder is not None:
         _insist_on_named(project, names)
@@ -197,34 +197,34 @@ def _world(project: Project, names: Sequence[str]) -> Connections:
 # --- writing ----------------------------------------------------------------------------------------------------------
 
 
-async def _writing(discoverer: Discoverer, surveys: Sequence[Survey], wish: Wish) -> AsyncIterator[Written]:
+async def _writing(discoverer: Discoverer, surveys: Sequence[Survey], wish: Wish) -> AsyncIterator[DiscoveredFile]:
     """Draft and write, kind by kind; each kind has a folder of its own."""
     for survey in surveys:
-        if wish.folder is None or survey.listing is not Listing.LISTED:
+        if wish.folder is None or survey.listing is not KindListing.LISTED:
             continue
         place = wish.folder / file_name(survey.connection, "", set()).removesuffix(".yaml")
         place /= file_name(survey.kind, "", set()).removesuffix(".yaml")
         taken: set[str] = set()
         async for drafted in discoverer.drafts(survey, wish.policy):
             if drafted.address is None:
-                yield Written(drafted, None, drafted.trouble)
+                yield DiscoveredFile(drafted, None, drafted.trouble)
             else:
                 yield _write(place / file_name(drafted.address.name, drafted.id, taken), drafted)
 
 
-def _write(file: Path, drafted: Drafted) -> Written:
+def _write(file: Path, drafted: Drafted) -> DiscoveredFile:
     try:
         text = _text(drafted)
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("x", encoding="utf-8") as stream:  # never over a file, nor through a link
             stream.write(text)
     except FileExistsError:
-        return Written(drafted, None, f"{file} is there already, and was left alone")
+        return DiscoveredFile(drafted, None, f"{file} is there already, and was left alone")
     except OSError as error:
-        return Written(drafted, None, f"{file} cannot be written: {error.strerror or error}", is_error=True)
+        return DiscoveredFile(drafted, None, f"{file} cannot be written: {error.strerror or error}", is_error=True)
     except HoldfastError as error:
-        return Written(drafted, None, f"it cannot be written as YAML: {error}", is_error=True)
-    return Written(replace(drafted, manifest=None), file)  # the manifest is in the file now
+        return DiscoveredFile(drafted, None, f"it cannot be written as YAML: {error}", is_error=True)
+    return DiscoveredFile(replace(drafted, manifest=None), file)  # the manifest is in the file now
 
 
 def _text(drafted: Drafted) -> str:
@@ -264,19 +264,19 @@ def _show(surveys: Sequence[Survey], total: Coverage) -> None:
     console.line()
     console.line(f"{total}.", bold=True)
     for survey in surveys:
-        if survey.listing is not Listing.LISTED:
-            colour = "red" if survey.listing is Listing.FAILED else "yellow"
+        if survey.listing is not KindListing.LISTED:
+            colour = "red" if survey.listing is KindListing.FAILED else "yellow"
             console.line(f"Not counted: {survey.connection}/{survey.kind}, {survey.reason}.", fg=colour)
 
 
 def _row(survey: Survey) -> tuple[str, ...]:
-    if survey.listing is not Listing.LISTED:
+    if survey.listing is not KindListing.LISTED:
         return (survey.connection, survey.kind, "?", "?", "?", survey.listing.value)
     counts = (survey.live, survey.declared, len(survey.strangers))
     return (survey.connection, survey.kind, *map(str, counts), "")
 
 
-def _show_written(written: Sequence[Written], folder: Path) -> None:
+def _show_written(written: Sequence[DiscoveredFile], folder: Path) -> None:
     console.line()
     for element in written:
         if element.file is None:
@@ -290,14 +290,14 @@ def _show_written(written: Sequence[Written], folder: Path) -> None:
         console.line("Nothing was written.", bold=True)
 
 
-def _as_json(surveys: Sequence[Survey], written: Sequence[Written], total: Coverage) -> Json:
+def _as_json(surveys: Sequence[Survey], written: Sequence[DiscoveredFile], total: Coverage) -> Json:
     out: dict[str, Json] = {
         "kinds": [_survey_as_json(survey) for survey in surveys],
         "coverage": {
             "live": total.live,
             "declared": total.declared,
             "share": None if total.share is None else round(total.share, 4),
-            "notCounted": sum(survey.listing is not Listing.LISTED for survey in surveys),
+            "notCounted": sum(survey.listing is not KindListing.LISTED for survey in surveys),
         },
     }
     if written:
@@ -306,7 +306,7 @@ def _as_json(surveys: Sequence[Survey], written: Sequence[Written], total: Cover
 
 
 def _survey_as_json(survey: Survey) -> dict[str, Json]:
-    is_listed = survey.listing is Listing.LISTED
+    is_listed = survey.listing is KindListing.LISTED
     return {
         "connection": survey.connection,
         "kind": survey.kind,
@@ -318,7 +318,7 @@ def _survey_as_json(survey: Survey) -> dict[str, Json]:
     }
 
 
-def _written_as_json(one: Written) -> dict[str, Json]:
+def _written_as_json(one: DiscoveredFile) -> dict[str, Json]:
     return {
         "kind": one.drafted.kind,
         "id": one.drafted.id,

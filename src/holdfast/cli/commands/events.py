@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from holdfast.app.project import Project
-from holdfast.app.selection import Scope
+from holdfast.app.selection import StoreSelection
 from holdfast.cli import console, options
 from holdfast.cli.render import findings
 from holdfast.cli.render.text import count
@@ -42,9 +42,9 @@ def events_command(output_: str, **rest: Any) -> int:
     """
     own = {key: rest.pop(key) for key in ("type_", "since", "correlation", "limit")}
 
-    async def body(project: Project, scope: Scope) -> int:
+    async def body(project: Project, scope: StoreSelection) -> int:
         since = _moment(own["since"], project.clock.now())
-        wanted = Wanted(scope, own["type_"], since, own["correlation"])
+        wanted = EventFilter(scope, own["type_"], since, own["correlation"])
         events = [chained async for chained in wanted.of(project.store)]
         source = f"/holdfast/{project.config.folder.name}"
         newest = events[-(own["limit"] or len(events) or 1) :]
@@ -68,10 +68,10 @@ def _moment(text: str | None, now: float) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class EventFilter:
     """Which events are asked for."""
 
-    scope: Scope
+    scope: StoreSelection
     type: str
     since: float | None
     correlation: str | None

@@ -8,7 +8,7 @@ import click
 
 from holdfast.app import undeclared
 from holdfast.app.project import Project
-from holdfast.app.selection import Scope, parse_addresses
+from holdfast.app.selection import StoreSelection, parse_addresses
 from holdfast.cli import console, options
 from holdfast.cli.run import in_store
 from holdfast.errors import InputError
@@ -28,7 +28,7 @@ def forget_command(addresses: tuple[str, ...], **rest: Any) -> int:
       holdfast forget api/Widget/blue
     """
 
-    async def body(project: Project, _scope: Scope) -> int:
+    async def body(project: Project, _scope: StoreSelection) -> int:
         wanted = parse_addresses(addresses)
         await _require_undeclared(project, wanted)
         now = project.clock.now()

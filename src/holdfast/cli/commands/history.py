@@ -9,7 +9,7 @@ import click
 
 from holdfast.app import selection
 from holdfast.app.project import Project
-from holdfast.app.selection import Scope
+from holdfast.app.selection import StoreSelection
 from holdfast.cli import console, options
 from holdfast.cli.render import findings
 from holdfast.cli.render.text import when
@@ -35,7 +35,7 @@ def history_command(address: str | None, limit: int, output_: str, **rest: Any) 
       holdfast history api/Widget/blue
     """
 
-    async def body(project: Project, scope: Scope) -> int:
+    async def body(project: Project, scope: StoreSelection) -> int:
         wanted = selection.parse_addresses([address])[0] if address else None
         subject = str(wanted) if wanted else None
         if not scope.is_all:

@@ -10,7 +10,7 @@ import click
 
 from holdfast.app.project import Project
 from holdfast.cli import console, exit_codes, options
-from holdfast.cli.progress import Meter
+from holdfast.cli.progress import ProgressMeter
 from holdfast.cli.render import report_files, reports
 from holdfast.cli.render.result_sink import RowSink
 from holdfast.cli.run import in_project
@@ -40,7 +40,7 @@ def plan_command(
     """
 
     async def body(project: Project) -> int:
-        meter = Meter(len(project.selected), "checking")
+        meter = ProgressMeter(len(project.selected), "checking")
         rows = RowSink(
             reports.show_checked,
             lambda checked: everything or reports.is_news(checked),

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from holdfast.app.project import Project
-from holdfast.app.selection import Scope
+from holdfast.app.selection import StoreSelection
 from holdfast.cli import console, options
 from holdfast.cli.run import in_store
 from holdfast.compare import canonical
@@ -30,7 +30,7 @@ def replay_command(decision: str, output_: str, **rest: Any) -> int:
       holdfast replay 18f2a-0c9d1e2f3a4b
     """
 
-    async def body(project: Project, _scope: Scope) -> int:
+    async def body(project: Project, _scope: StoreSelection) -> int:
         record = await project.store.decision(decision)
         if record is None:
             raise InputError(f"there is no decision {decision}; `holdfast history` lists them")

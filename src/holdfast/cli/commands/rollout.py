@@ -21,7 +21,7 @@ from holdfast.rollouts import render as rollout_text
 from holdfast.rollouts.core import group_rollouts, rollout_steps
 from holdfast.rollouts.core.records import OVER, RolloutPhase
 from holdfast.rollouts.core.template_groups import RolloutRecord, TemplateGroup
-from holdfast.rollouts.repository import Batch, RolloutRepository
+from holdfast.rollouts.repository import GroupChanges, RolloutRepository
 from holdfast.schema import did_you_mean
 from holdfast.store.records import VersionConflict
 
@@ -118,7 +118,9 @@ async def _turned(project: Project, name: str, turn: Turn, event: str) -> int:
             after = replace(after, rollout=replace(after.rollout, version=kept.rollout.version + 1))
         data: dict[str, Json] = {"rollout": after.number, "who": after.who, "why": after.rollout.why}
         try:
-            await repository.commit(group, Batch(rollouts=[after], events=[repository.event(event, name, **data)]))
+            await repository.commit(
+                group, GroupChanges(rollouts=[after], events=[repository.event(event, name, **data)])
+            )
         except VersionConflict:
             continue
         console.line(f"{name}: {rollout_text.rollout_text(after)}")

@@ -10,7 +10,7 @@ import click
 
 from holdfast.app import selection, undeclared
 from holdfast.app.project import Project
-from holdfast.app.selection import Scope
+from holdfast.app.selection import StoreSelection
 from holdfast.cli import console, json_stream, options
 from holdfast.cli.render import reports, rollouts
 from holdfast.cli.render.state import NOT_DECLARED, state_as_json
@@ -42,7 +42,7 @@ def status_command(addresses: tuple[str, ...], output_: str, **rest: Any) -> int
       holdfast status api/Widget/blue -o yaml
     """
 
-    async def body(project: Project, scope: Scope) -> int:
+    async def body(project: Project, scope: StoreSelection) -> int:
         now = project.clock.now()
         scope.require_matches()
         is_whole = not addresses and scope.is_all
@@ -96,7 +96,7 @@ async def _as_json(project: Project, tally: StatusCounts) -> dict[str, Json]:
 
 
 async def _counted(
-    project: Project, scope: Scope, addresses: Sequence[str], now: float
+    project: Project, scope: StoreSelection, addresses: Sequence[str], now: float
 ) -> tuple[StatusCounts, list[ResourceState]]:
     """Return the number of resources of each status, and the selected resources; none where all are selected."""
     if not addresses and scope.is_all:

@@ -7,12 +7,12 @@ from typing import Any
 import click
 
 from holdfast.app.project import Project
-from holdfast.app.selection import Scope
+from holdfast.app.selection import StoreSelection
 from holdfast.cli import console, options
 from holdfast.cli.run import in_store
 from holdfast.model.json import Json
 from holdfast.policy import write_stats
-from holdfast.policy.write_stats import Evidence, PathRow, TypeRow, Written
+from holdfast.policy.write_stats import PathRow, TypeRow, WriteResult, WriteStats
 
 _TYPES = ("type", "writes", "ineffective", "in shadow", "needed", "not needed", "of these changed something")
 _PATHS = ("type", "path", "sign", "times", "resources")
@@ -36,10 +36,10 @@ def write_stats_command(since: str | None, limit: int, output_: str, **rest: Any
     """
     seconds = options.parse_duration(since, "--since")
 
-    async def body(project: Project, scope: Scope) -> int:
+    async def body(project: Project, scope: StoreSelection) -> int:
         begin = project.clock.now() - seconds if seconds is not None else None
         writes = [
-            Written(str(event.event.subject), str(event.event.data.get("type") or "-"), event.event.data)
+            WriteResult(str(event.event.subject), str(event.event.data.get("type") or "-"), event.event.data)
             async for event in project.store.events(type_prefix="write.done", since=begin)
             if scope.covers_text(event.event.subject)
         ]
@@ -51,7 +51,7 @@ def write_stats_command(since: str | None, limit: int, output_: str, **rest: Any
     return in_store(rest, body)
 
 
-def _show(found: Evidence, limit: int) -> None:
+def _show(found: WriteStats, limit: int) -> None:
     if not found.types:
         console.line("No writes so far.")
         return
@@ -85,7 +85,7 @@ def _path_cells(row: PathRow) -> tuple[str, ...]:
     return (row.type, row.path, row.sign.value, str(row.times), str(len(row.addresses)))
 
 
-def _as_json(found: Evidence) -> Json:
+def _as_json(found: WriteStats) -> Json:
     return {
         "types": [
             {

@@ -107,7 +107,7 @@ def headline(report: RunReport) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Coverage:
+class JudgedCount:
     """The number of declared resources that could be judged, and the numbers of the others by reason."""
 
     total: int
@@ -132,11 +132,11 @@ class Coverage:
         return "; ".join(parts) + "."
 
 
-def coverage(report: RunReport) -> Coverage:
+def coverage(report: RunReport) -> JudgedCount:
     """Count the resources that could be judged."""
     unknown = sum(result.verdict.status is Status.UNKNOWN for result in report.checked)
     lost = sum(blocked.is_error for blocked in report.waiting)
-    return Coverage(
+    return JudgedCount(
         len(report.checked) + len(report.waiting) + len(report.not_reached),
         len(report.checked) - unknown,
         unknown + lost,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from holdfast.cli import json_stream
 from holdfast.cli.json_stream import JsonList
-from holdfast.cli.progress import Meter
+from holdfast.cli.progress import ProgressMeter
 from holdfast.cli.render import reports
 from holdfast.reconcile.action_result import ActionResult
 from holdfast.reconcile.check import BATCH, CheckResult
@@ -24,7 +24,7 @@ class RowSink:
 
     show: Callable[[CheckResult], None]
     is_shown: Callable[[CheckResult], bool]
-    meter: Meter
+    meter: ProgressMeter
     total: int
     has_shown: bool = False
 

@@ -14,9 +14,9 @@ from holdfast.compare.comparators import typed_equal
 from holdfast.errors import DocumentError, Location
 from holdfast.manifests import documents
 from holdfast.manifests.edit import anchors, edit_plan
-from holdfast.manifests.edit.edit_plan import UNSAID, Change, Edit, of_finding
+from holdfast.manifests.edit.edit_plan import UNSAID, Edit, ValueEdit, of_finding
 from holdfast.manifests.edit.edit_refusal import BY_HAND, Refused
-from holdfast.manifests.edit.source_file import Part, SourceText
+from holdfast.manifests.edit.source_file import ResourceText, SourceText
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.path import Pointer
@@ -48,7 +48,7 @@ def accept(source: bytes, name: str, declaration: Declaration, edits: Sequence[E
     work = _Work(file, part, declaration)
     if resource is None:
         filled = {str(change.pointer[0]): change.value for change in changes}
-        changes = [Change((), filled)] if filled else []
+        changes = [ValueEdit((), filled)] if filled else []
     for change in changes:
         work.change((*part.pointer, *_RESOURCE, *change.pointer), change)
     if work.text == part.text:
@@ -65,7 +65,7 @@ def accept(source: bytes, name: str, declaration: Declaration, edits: Sequence[E
 class _Work:
     """One document of a file, changed step by step; each step is read again."""
 
-    def __init__(self, file: SourceText, part: Part, declaration: Declaration) -> None:
+    def __init__(self, file: SourceText, part: ResourceText, declaration: Declaration) -> None:
         self._file = file
         self._part = part
         self._declaration = declaration
@@ -73,7 +73,7 @@ class _Work:
         self.document = apply_patch.copied(part.document)
         self._parsed: tuple[str, TextNode] | None = None
 
-    def change(self, pointer: Pointer, change: Change) -> None:
+    def change(self, pointer: Pointer, change: ValueEdit) -> None:
         """Make a change, in as many and as small steps as it takes; raise Refused if the text cannot take it."""
         now = paths.resolve(self.document, pointer)
         if change.inserts or now is ABSENT:
@@ -170,7 +170,7 @@ class _Work:
         return Refused(reason, source_location.desired(self._declaration, pointer))
 
 
-def _check(file: SourceText, part: Part, expected: list[Json], result: bytes) -> None:
+def _check(file: SourceText, part: ResourceText, expected: list[Json], result: bytes) -> None:
     """Read the whole result as manifests are read: one resource has the wanted content, the rest is unchanged."""
     try:
         found = [document.value for document in documents.read(result, file.name, is_json=file.is_json)]

@@ -64,7 +64,7 @@ class _Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ValueEdit:
     """A value to be set (or with ABSENT removed, or inserted before the element at an index) at a declared place."""
 
     pointer: Pointer
@@ -72,7 +72,7 @@ class Change:
     inserts: bool = False
 
 
-def changes(declaration: Declaration, edits: Sequence[Edit]) -> list[Change]:
+def changes(declaration: Declaration, edits: Sequence[Edit]) -> list[ValueEdit]:
     """Return the changes of the edits, in an order in which each place is valid when its change is made.
 
     Raise Refused for an edit whose place does not exist or is guarded.
@@ -80,7 +80,7 @@ def changes(declaration: Declaration, edits: Sequence[Edit]) -> list[Change]:
     work = _Work(declaration)
     targets = [work.target(edit) for edit in edits]
     work.check_apart(targets)
-    sets = [Change(item.pointer, item.value) for item in targets if item.value is not ABSENT and not item.inserts]
+    sets = [ValueEdit(item.pointer, item.value) for item in targets if item.value is not ABSENT and not item.inserts]
     moving: dict[int, list[_Target]] = {}
     for target in targets:
         if target.value is ABSENT or target.inserts:
@@ -90,21 +90,21 @@ def changes(declaration: Declaration, edits: Sequence[Edit]) -> list[Change]:
     return sets + [change for group in inside_out for change in _moves(group)]
 
 
-def _moves(group: Sequence[_Target]) -> list[Change]:
+def _moves(group: Sequence[_Target]) -> list[ValueEdit]:
     """Order the additions and removals of one map or list."""
     above, holder = group[0].pointer[:-1], group[0].holder
     going = [target for target in group if target.value is ABSENT]
     if isinstance(holder, list):
         going.sort(key=lambda target: int(target.step), reverse=True)
     coming = sorted((target for target in group if target.inserts), key=lambda target: int(target.step))
-    removals = [Change((*above, target.step), ABSENT) for target in going]
+    removals = [ValueEdit((*above, target.step), ABSENT) for target in going]
     if len(going) == len(holder):  # a list that would be empty in between loses its layout
         end = len(holder)
-        return [Change((*above, end + at), item.value, inserts=True) for at, item in enumerate(coming)] + removals
+        return [ValueEdit((*above, end + at), item.value, inserts=True) for at, item in enumerate(coming)] + removals
     length = len(holder) - len(going)
     places = [min(int(item.step), length + at) for at, item in enumerate(coming)]
     return removals + [
-        Change((*above, at), place.value, inserts=True) for at, place in zip(places, coming, strict=True)
+        ValueEdit((*above, at), place.value, inserts=True) for at, place in zip(places, coming, strict=True)
     ]
 
 

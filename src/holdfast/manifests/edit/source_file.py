@@ -33,7 +33,7 @@ _HELM = re.compile(r"Source: \S+/templates/\S+")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ResourceText:
     """One resource in a file: its document, the text before and after, and its place in the document."""
 
     before: str
@@ -121,7 +121,7 @@ class SourceText:
         for start, end in json_places.spans(self.text):
             yield start, end, go_json.loads(self.text[start:end], "int64")
 
-    def find(self, resources: Sequence[Resource], declaration: Declaration) -> Part:
+    def find(self, resources: Sequence[Resource], declaration: Declaration) -> ResourceText:
         """Return where a declaration stands that was read from this file; raise Refused if it no longer does."""
         named = [at for at, resource in enumerate(resources) if _is_of(resource.value, declaration)]
         if len(named) > 1:  # of several connections, say
@@ -132,9 +132,9 @@ class SourceText:
             raise Refused(f"{declaration.address} {what}; check again", Location(self.name))
         found = resources[named[0]]
         around = self.text[: found.start], self.text[found.start : found.end], self.text[found.end :]
-        return Part(*around, found.document, found.pointer, self.line_ends)
+        return ResourceText(*around, found.document, found.pointer, self.line_ends)
 
-    def value_of(self, part: Part, text: str) -> Json:
+    def value_of(self, part: ResourceText, text: str) -> Json:
         """Read the document of a part, its text changed; raise DocumentError if it is none any more."""
         if self.is_json:
             return go_json.loads(text, "int64")
@@ -145,7 +145,7 @@ class SourceText:
         """Return the end of the text as it is in the file: a last line break may be ours."""
         return text if self.line_ends[-1] else text.removesuffix("\n")
 
-    def encoded(self, part: Part, text: str) -> bytes:
+    def encoded(self, part: ResourceText, text: str) -> bytes:
         """Return the bytes of the file with the text of a part changed; lines that did not change keep their ends."""
         if not self.line_ends[-1] and not part.after:  # a blank line at the end would be a line break
             text = text.rstrip("\n") + "\n"
@@ -154,7 +154,7 @@ class SourceText:
         out = "".join(line + end for line, end in zip(lines, ends, strict=True)).encode()
         return codecs.BOM_UTF8 + out if self.data.startswith(codecs.BOM_UTF8) else out
 
-    def surrounds(self, part: Part) -> bool:
+    def surrounds(self, part: ResourceText) -> bool:
         """Return True if the text around a part of another version of the file is here byte for byte."""
         first, last = part.before.count("\n"), part.after.count("\n")
         other = part.ends
@@ -165,7 +165,7 @@ class SourceText:
             and self.line_ends[len(self.line_ends) - last :] == other[len(other) - last :]
         )
 
-    def _ends(self, part: Part, text: str) -> list[str]:
+    def _ends(self, part: ResourceText, text: str) -> list[str]:
         counted = Counter(filter(None, self.line_ends))
         usual = counted.most_common(1)[0][0] if counted else "\n"
         first = part.before.count("\n")

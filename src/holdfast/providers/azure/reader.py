@@ -19,7 +19,7 @@ from holdfast.providers.azure import attribution, conversion, errors, ids, resou
 from holdfast.providers.azure.client import Client
 from holdfast.providers.azure.connection_state import Shared
 from holdfast.providers.azure.kinds import Kinds
-from holdfast.providers.azure.resource_locator import Place
+from holdfast.providers.azure.resource_locator import ResourceLocation
 from holdfast.providers.azure.settings import Account
 from holdfast.providers.http import raw_slices, status_mapping
 from holdfast.providers.http.client import Answer, Lost
@@ -62,11 +62,13 @@ class AzureReader:
         """Return True if the last operation on a resource succeeded."""
         return (health_signals.of_reading("provisioned", await self.read(target)),)
 
-    async def get(self, place: Place) -> Answer | Lost:
+    async def get(self, place: ResourceLocation) -> Answer | Lost:
         """Send the GET for a resource."""
         return await self._client.send("GET", self._client.url(place.id, place.api_version), f"GET {place.label}")
 
-    def _judged(self, place: Place, answer: Answer | Lost, target: Target, hint: Hint | None) -> ReadResult | Unchanged:
+    def _judged(
+        self, place: ResourceLocation, answer: Answer | Lost, target: Target, hint: Hint | None
+    ) -> ReadResult | Unchanged:
         label = f"GET {place.label}"
         if not isinstance(answer, Answer) or not status_mapping.is_whole(answer.status):
             return absence(answer, label) or unreadable(answer, label)
@@ -88,7 +90,7 @@ class AzureReader:
         failed = conversion.failure(body)
         return Found(document, tag, digest, place.id, conversion.identity(body), failed, place.api_version)
 
-    async def _presence(self, place: Place) -> ReadResult:
+    async def _presence(self, place: ResourceLocation) -> ReadResult:
         """Check only that a resource exists, because its type does not show its content."""
         label = f"HEAD {place.label}"
         if "HEAD" not in place.habits.verbs:
@@ -177,7 +179,7 @@ class AzureReader:
         return attribution.writer(document)
 
 
-def _busy(place: Place, body: Mapping[str, Json]) -> str:
+def _busy(place: ResourceLocation, body: Mapping[str, Json]) -> str:
     """Return the ReadFailure of a resource with an operation in progress."""
     word = conversion.state(body) or ""
     said = f"GET {place.label}: it is {word}"

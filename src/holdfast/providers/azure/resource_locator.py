@@ -15,7 +15,7 @@ _SUBSCRIPTION: Final = "name an owner, or give the connection a `subscription`"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ResourceLocation:
     """The location of a resource that exists or is to be created."""
 
     id: str
@@ -29,7 +29,7 @@ class Place:
         return f"{self.type} {ids.parse(self.id).name}"
 
 
-def place(target: Target, account: Account) -> Place:
+def place(target: Target, account: Account) -> ResourceLocation:
     """Return the place of a target; raise InputError with the missing field."""
     desired = target.desired
     named = type_catalog.named(target.kind)
@@ -41,7 +41,7 @@ def place(target: Target, account: Account) -> Place:
     version = target.version or _version(desired, named, type_)
     habits = account.types[type_]
     ident = target.id if target.id is not None else _ident(target, type_, habits, account)
-    return Place(ident, type_, version, habits)
+    return ResourceLocation(ident, type_, version, habits)
 
 
 def _version(desired: Mapping[str, Json], named: type_catalog.Named | None, type_: str) -> str:

@@ -27,7 +27,7 @@ from holdfast.providers import connection_settings
 from holdfast.providers.azure import type_catalog
 from holdfast.providers.protocol import Connection
 from holdfast.schema import fields
-from holdfast.schema.document import Place
+from holdfast.schema.document import DocumentPath
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def _base_url(text: str) -> str:
     return text.rstrip("/")
 
 
-def _ca_file(name: str, at: Place) -> str:
+def _ca_file(name: str, at: DocumentPath) -> str:
     path = Path(at.folder, name)
     if not path.is_file():
         raise InputError("expected a file of certificates: tls: {ca_file: ca.pem}")

@@ -18,7 +18,7 @@ from holdfast.providers.azure.client import Client
 from holdfast.providers.azure.connection_state import Shared
 from holdfast.providers.azure.operations import Begun, Polled
 from holdfast.providers.azure.reader import AzureReader, parsed
-from holdfast.providers.azure.resource_locator import Place
+from holdfast.providers.azure.resource_locator import ResourceLocation
 from holdfast.providers.azure.settings import Account
 from holdfast.providers.http import error_excerpt, status_mapping
 from holdfast.providers.http.client import Answer, Lost
@@ -49,7 +49,7 @@ class AzureWriter:
             return await self._made_before(target, place) or written
         return written
 
-    async def _made_before(self, target: Target, place: Place) -> Done | None:
+    async def _made_before(self, target: Target, place: ResourceLocation) -> Done | None:
         """Return the result of our own earlier attempt; None if the existing resource is not as declared."""
         now = await self._reader.read(replace(target, id=place.id))
         if not isinstance(now, Found):
@@ -74,7 +74,7 @@ class AzureWriter:
             self._shared.wrote(place.id)
         return written
 
-    async def _live(self, place: Place) -> dict[str, Json] | WriteFailure:
+    async def _live(self, place: ResourceLocation) -> dict[str, Json] | WriteFailure:
         """Read what is there, in clear, for a body that has to carry some of it."""
         answer = await self._reader.get(place)
         if isinstance(answer, Answer) and status_mapping.is_success(answer.status):
@@ -85,7 +85,7 @@ class AzureWriter:
             return WriteFailure(WriteError.MOVED, f"{place.label}: it is not there any more")
         return WriteFailure(WriteError.RETRYABLE, f"{place.label} could not be read before the write")
 
-    async def _put(self, place: Place, body: Mapping[str, Json], headers: Mapping[str, str]) -> WriteResult:
+    async def _put(self, place: ResourceLocation, body: Mapping[str, Json], headers: Mapping[str, str]) -> WriteResult:
         label = f"PUT {place.label}"
         try:
             data = orjson.dumps(body)
@@ -119,7 +119,7 @@ class AzureWriter:
             return written if is_followed else Done(place.id)
         return written
 
-    def _begun(self, method: str, place: Place, answer: Answer | Lost, sent: Json) -> WriteResult:
+    def _begun(self, method: str, place: ResourceLocation, answer: Answer | Lost, sent: Json) -> WriteResult:
         label = f"{method} {place.label}"
         if isinstance(answer, Lost) or not status_mapping.is_success(answer.status):
             return self._refused(answer, label, sent)
@@ -172,6 +172,6 @@ class AzureWriter:
         )
 
 
-def _undeletable(place: Place) -> WriteFailure:
+def _undeletable(place: ResourceLocation) -> WriteFailure:
     message = f"a {place.type} cannot be deleted in Azure; it goes with its parent. Set onDelete: detach"
     return WriteFailure(WriteError.TERMINAL, message)

@@ -19,7 +19,7 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from holdfast.model.record import dataclass
-from holdfast.providers.file.safe_path import TEMPORARY, Place, Root
+from holdfast.providers.file.safe_path import TEMPORARY, FileLocation, Root
 
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 _NO_ATTRIBUTES = frozenset({errno.ENOTSUP, errno.EOPNOTSUPP, errno.EPERM, errno.EACCES, errno.ENODATA})
@@ -43,7 +43,7 @@ class Attributes:
 
 
 def replace(
-    root: Root, place: Place, data: bytes, attributes: Attributes, key: str, is_unmoved: Callable[[int], bool]
+    root: Root, place: FileLocation, data: bytes, attributes: Attributes, key: str, is_unmoved: Callable[[int], bool]
 ) -> None:
     """Put new bytes in the place of an existing file, in whose folder the caller is asked for a last look."""
     with _locked(root, place.real) as folder, _temporary(folder, place, key) as (name, handle):
@@ -57,7 +57,7 @@ def replace(
         os.fsync(folder)
 
 
-def create(root: Root, place: Place, data: bytes, attributes: Attributes, key: str) -> None:
+def create(root: Root, place: FileLocation, data: bytes, attributes: Attributes, key: str) -> None:
     """Put a file where none is, and the folders above it; raise MovedError if there is one by now."""
     with _locked(root, place.real, make=True) as folder:
         if attributes.mode is None:
@@ -84,14 +84,14 @@ def _put_exclusively(folder: int, name: str, final: str) -> None:
         os.replace(name, final, src_dir_fd=folder, dst_dir_fd=folder)
 
 
-def change_attributes(root: Root, place: Place, attributes: Attributes) -> None:
+def change_attributes(root: Root, place: FileLocation, attributes: Attributes) -> None:
     """Change mode and owner of a file in place."""
     with root.passing(place.real.parent) as folder, _opened(folder, place.real.name) as handle:
         _dress(handle, attributes)
         os.fsync(handle)
 
 
-def remove(root: Root, place: Place) -> None:
+def remove(root: Root, place: FileLocation) -> None:
     """Remove the entry that bears the declared name; of a link, the link."""
     with _locked(root, place.entry) as folder:
         with contextlib.suppress(FileNotFoundError):
@@ -111,13 +111,13 @@ def _locked(root: Root, path: PurePosixPath, *, make: bool = False) -> Iterator[
         yield handle
 
 
-def _name(place: Place, key: str) -> str:
+def _name(place: FileLocation, key: str) -> str:
     """Return the name of an operation's temporary file, so that its repetition removes the leftovers."""
     return TEMPORARY + hashlib.sha256(f"{place.id}\0{key}".encode()).hexdigest()[:24]
 
 
 @contextlib.contextmanager
-def _temporary(folder: int, place: Place, key: str, mode: int = _PRIVATE) -> Iterator[tuple[str, int]]:
+def _temporary(folder: int, place: FileLocation, key: str, mode: int = _PRIVATE) -> Iterator[tuple[str, int]]:
     """Create a temporary file that is removed afterwards unless it was renamed. It is private before it has a mode."""
     name = _name(place, key)
     with contextlib.suppress(FileNotFoundError):
@@ -131,7 +131,7 @@ def _temporary(folder: int, place: Place, key: str, mode: int = _PRIVATE) -> Ite
             os.unlink(name, dir_fd=folder)
 
 
-def _usual_mode(folder: int, place: Place, key: str) -> int:
+def _usual_mode(folder: int, place: FileLocation, key: str) -> int:
     """Return the mode that the system gives a new file here: tried on one in which nothing is ever written."""
     with _temporary(folder, place, key, 0o666) as (_, handle):
         return stat.S_IMODE(os.fstat(handle).st_mode)

@@ -22,8 +22,8 @@ from holdfast.model.json import Json
 from holdfast.model.read_result import NotFound, ReadError, ReadFailure
 from holdfast.model.record import dataclass
 from holdfast.providers.file import encoding, formats
-from holdfast.providers.file.safe_path import OutsideError, Place, Root
-from holdfast.providers.file.spec import Account, Declared
+from holdfast.providers.file.safe_path import FileLocation, OutsideError, Root
+from holdfast.providers.file.spec import Account, DeclaredFile
 
 MAX_BYTES: Final = 64 * 2**20
 
@@ -36,7 +36,7 @@ _OPENING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a FIFO 
 class Seen:
     """A file as it was at one moment."""
 
-    place: Place
+    place: FileLocation
     data: bytes
     mode: int
     uid: int
@@ -57,7 +57,7 @@ class Seen:
         """Return the observation from its `raw` bytes."""
         head, _, data = raw.partition(b"\n")
         ident, mode, uid, gid = orjson.loads(head)
-        return Seen(Place(ident, PurePosixPath(ident), PurePosixPath(ident)), data, mode, uid, gid)
+        return Seen(FileLocation(ident, PurePosixPath(ident), PurePosixPath(ident)), data, mode, uid, gid)
 
 
 def look(root: Root, path: str) -> Seen | NotFound | ReadFailure:
@@ -69,7 +69,7 @@ def look(root: Root, path: str) -> Seen | NotFound | ReadFailure:
     return look_at(root, place)
 
 
-def look_at(root: Root, place: Place) -> Seen | NotFound | ReadFailure:
+def look_at(root: Root, place: FileLocation) -> Seen | NotFound | ReadFailure:
     """Read the file at a place."""
     try:
         folder = root.enter(place.real.parent)
@@ -87,7 +87,7 @@ def look_at(root: Root, place: Place) -> Seen | NotFound | ReadFailure:
         return _failed(place, error)
 
 
-def look_in(folder: int, place: Place) -> Seen | ReadFailure:
+def look_in(folder: int, place: FileLocation) -> Seen | ReadFailure:
     """Read the file at a place in its folder, which is held; raise OSError if it cannot be opened."""
     handle = os.open(place.real.name, _OPENING, dir_fd=folder)
     try:
@@ -112,7 +112,7 @@ def _kind(mode: int) -> str:
     return names.get(stat.S_IFMT(mode), "a special file")
 
 
-def _failed(place: Place, error: OSError) -> ReadFailure:
+def _failed(place: FileLocation, error: OSError) -> ReadFailure:
     reason = os.strerror(error.errno) if error.errno else type(error).__name__
     detail = f"{place.id!r} cannot be read: {reason}"
     if error.errno in _DENIED:
@@ -125,7 +125,7 @@ def _failed(place: Place, error: OSError) -> ReadFailure:
 # --- as a document ----------------------------------------------------------------------------------------------------
 
 
-def document(seen: Seen, declared: Declared) -> Json:
+def document(seen: Seen, declared: DeclaredFile) -> Json:
     """Return a file in the shape of its declaration; raise DocumentError if its content is not of its format."""
     out: dict[str, Json] = {"path": seen.place.id}
     if declared.spelling is not None and posixpath.normpath(declared.spelling) == seen.place.id:
@@ -139,7 +139,7 @@ def document(seen: Seen, declared: Declared) -> Json:
     return out
 
 
-def content(seen: Seen, declared: Declared) -> Json:
+def content(seen: Seen, declared: DeclaredFile) -> Json:
     """Return the content of a file."""
     text = encoding.decoded(seen.data, is_document=declared.format is not None)
     if declared.format is None:

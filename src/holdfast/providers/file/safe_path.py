@@ -34,7 +34,7 @@ class OutsideError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FileLocation:
     """Where a file is, from the root: its id, the file behind all links, and the entry that bears its declared name."""
 
     id: str
@@ -53,7 +53,7 @@ class Root:
         """Return True if the folder exists. If not, nothing is known about its files."""
         return _is_there(self.path)
 
-    def locate(self, relative: str) -> Place:
+    def locate(self, relative: str) -> FileLocation:
         """Find the real place of a path; raise OutsideError if it is not safely below the root."""
         if not _is_there(self.path):
             raise OutsideError(f"the root {str(self.path)!r} is not there; create or mount it", ReadError.UNREACHABLE)
@@ -72,7 +72,7 @@ class Root:
             raise OutsideError(f"{name!r} leads outside the root through a symbolic link")
         if entry != real and not _is_there(real):
             raise OutsideError(f"{name!r} is a symbolic link to something that is not there", ReadError.UNCONFIRMED)
-        return Place(name, PurePosixPath(real.relative_to(root)), PurePosixPath(entry.relative_to(root)))
+        return FileLocation(name, PurePosixPath(real.relative_to(root)), PurePosixPath(entry.relative_to(root)))
 
     @contextlib.contextmanager
     def passing(self, folder: PurePosixPath) -> Iterator[int]:

@@ -25,7 +25,7 @@ class BadDeclarationError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class DeclaredFile:
     """The fields of a declaration; None or ABSENT where one is not given."""
 
     path: str
@@ -37,13 +37,13 @@ class Declared:
     spelling: str | None = None  # the path as the declaration spells it
 
 
-def of(target: Target) -> Declared:
+def of(target: Target) -> DeclaredFile:
     """Read a target; its id, where there is one, is the path that counts."""
     wanted = target.desired
     path = target.id if target.id is not None else wanted.get("path")
     if not isinstance(path, str) or not path:
         raise BadDeclarationError("the resource needs a `path`, relative to the connection's root")
-    return Declared(
+    return DeclaredFile(
         path,
         _format(target.kind, path, wanted.get("format")),
         _content(target.kind, wanted.get("content", ABSENT)),
@@ -54,9 +54,9 @@ def of(target: Target) -> Declared:
     )
 
 
-def listed(kind: str, path: str) -> Declared:
+def listed(kind: str, path: str) -> DeclaredFile:
     """Return the specification of a file that is not declared."""
-    return Declared(path, _format(kind, path, None))
+    return DeclaredFile(path, _format(kind, path, None))
 
 
 def _format(kind: str, path: str, given: Json) -> str | None:

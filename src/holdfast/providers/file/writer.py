@@ -20,7 +20,7 @@ from holdfast.providers.file import atomic_replace, encoding, file_state, format
 from holdfast.providers.file.atomic_replace import Attributes, MovedError
 from holdfast.providers.file.file_state import Seen
 from holdfast.providers.file.safe_path import OutsideError, Root
-from holdfast.providers.file.spec import Account, BadDeclarationError, Declared
+from holdfast.providers.file.spec import Account, BadDeclarationError, DeclaredFile
 from holdfast.providers.protocol import Change, Target
 
 _HOPELESS: Final = frozenset({errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL})
@@ -100,7 +100,7 @@ class FileWriter:
         atomic_replace.remove(self._root, place)
         return Done(place.id)
 
-    def _done(self, wanted: Declared) -> WriteResult:
+    def _done(self, wanted: DeclaredFile) -> WriteResult:
         seen = file_state.look(self._root, wanted.path)
         if not isinstance(seen, Seen):
             return WriteFailure(WriteError.MOVED, f"{wanted.path!r} was written, and another writer removed it at once")
@@ -142,13 +142,13 @@ def _refused_reading(reading: ReadFailure) -> WriteFailure:
     return WriteFailure(WriteError.RETRYABLE if passing else WriteError.TERMINAL, reading.detail)
 
 
-def _new_data(wanted: Declared) -> bytes:
+def _new_data(wanted: DeclaredFile) -> bytes:
     if wanted.format is None:
         return ("" if wanted.content is ABSENT else str(wanted.content)).encode()
     return formats.dumped(wanted.format, {} if wanted.content is ABSENT else wanted.content).encode()
 
 
-def _changed_data(seen: Seen, wanted: Declared, after: Json) -> bytes:
+def _changed_data(seen: Seen, wanted: DeclaredFile, after: Json) -> bytes:
     if after is ABSENT:
         return seen.data
     if wanted.format is None:
@@ -157,11 +157,11 @@ def _changed_data(seen: Seen, wanted: Declared, after: Json) -> bytes:
     return text.with_body(formats.edited(wanted.format, text.body, after)).data
 
 
-def _attributes(wanted: Declared) -> Attributes:
+def _attributes(wanted: DeclaredFile) -> Attributes:
     return Attributes(wanted.mode, _uid(wanted.owner), _gid(wanted.group))
 
 
-def _kept_attributes(seen: Seen, wanted: Declared, now: Json, after: Json) -> Attributes:
+def _kept_attributes(seen: Seen, wanted: DeclaredFile, now: Json, after: Json) -> Attributes:
     """Return the content of the file with the change applied."""
     declared_ones = _attributes(wanted)
     return Attributes(

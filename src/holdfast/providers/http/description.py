@@ -14,7 +14,7 @@ from holdfast.model.json import Json
 from holdfast.model.path import Path
 from holdfast.model.write_result import WriteError
 from holdfast.providers.http.response_identity import Identity
-from holdfast.providers.http.url_templates import Template
+from holdfast.providers.http.url_templates import UrlTemplate
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,11 @@ class Call:
     """One request of an API."""
 
     method: str
-    path: Template
+    path: UrlTemplate
     label: str  # how messages name it
 
     @staticmethod
-    def of(method: str, path: Template) -> Call:
+    def of(method: str, path: UrlTemplate) -> Call:
         """Return a call with its label, which is without values and without the query."""
         return Call(method, path, f"{method} {path.text.partition('?')[0]}")
 
@@ -112,7 +112,7 @@ Paging = ByLink | ByCursor | ByPage | None
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class ListDescription:
     """How all things of a kind are listed."""
 
     call: Call
@@ -201,7 +201,7 @@ class Described:
     create: Create | None = None
     update: Update | None = None
     delete: Call | None = None
-    list: Listing | None = None
+    list: ListDescription | None = None
     find: Find | None = None
     etag: Etag = field(default_factory=Etag)
     answers: AnswerRules = field(default_factory=AnswerRules)

@@ -35,7 +35,7 @@ from holdfast.providers.http.description import (
     Etag,
     Find,
     IdFrom,
-    Listing,
+    ListDescription,
     Match,
     Operation,
     Paging,
@@ -45,8 +45,8 @@ from holdfast.providers.http.description import (
 from holdfast.providers.http.response_identity import Identity
 from holdfast.providers.protocol import Connection
 from holdfast.schema import fields
-from holdfast.schema.document import Place, flatten, raise_all
-from holdfast.schema.fields import Type
+from holdfast.schema.document import DocumentPath, flatten, raise_all
+from holdfast.schema.fields import FieldType
 
 _METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
 _CONTENT_TYPES: Final = {Body.MERGE: "application/merge-patch+json", Body.JSON_PATCH: "application/json-patch+json"}
@@ -122,7 +122,9 @@ _MATCH = fields.record(Match, {"pointer": fields.required(_POINTER), "values": f
 # --- credentials
 
 
-def _credentials(auth: Mapping[str, str], connection: Connection, at: Place) -> tuple[dict[str, str], tuple[str, ...]]:
+def _credentials(
+    auth: Mapping[str, str], connection: Connection, at: DocumentPath
+) -> tuple[dict[str, str], tuple[str, ...]]:
     """Return the headers that sign a request, and everything that must not be shown."""
     kind = auth.get("type", "none")
     for name in auth:
@@ -172,12 +174,12 @@ def _update(given: dict[str, Any]) -> Update:
     return Update(call, body, given.get("content_type", _CONTENT_TYPES.get(body, "application/json")))
 
 
-def _listing(given: dict[str, Any], at: Place) -> Listing:
+def _listing(given: dict[str, Any], at: DocumentPath) -> ListDescription:
     call = _call(given, "GET")
     if "id" in call.path.names:
         at.fail("a list has no {id}", "path")
     paging = given.get("next")
-    return Listing(call, given.get("items", ()), given.get("id", ("id",)), paging, given.get("partial", False))
+    return ListDescription(call, given.get("items", ()), given.get("id", ("id",)), paging, given.get("partial", False))
 
 
 def _paging(**given: Any) -> Paging:  # noqa: ANN401 - one of three ways, by name
@@ -212,7 +214,7 @@ def _operation(given: dict[str, Any]) -> Operation:
     )
 
 
-def _profile(given: dict[str, Json], at: Place) -> Profile | None:
+def _profile(given: dict[str, Json], at: DocumentPath) -> Profile | None:
     _, connection, _, kind, _ = at.pointer
     if given.keys() & {"applies", "profile"}:
         raise InputError(
@@ -227,7 +229,7 @@ def _profile(given: dict[str, Json], at: Place) -> Profile | None:
         return None
 
 
-def _kind(given: dict[str, Any], at: Place) -> Described:
+def _kind(given: dict[str, Any], at: DocumentPath) -> Described:
     read, envelope = given.pop("read"), given.pop("envelope", ())
     profile = given.get("profile")
     answers = {name: given.pop(name) for name in ("status", "error", "attribution") if name in given}
@@ -266,7 +268,7 @@ def _identity(given: Path | str | None, described: Described) -> Identity | None
     return Identity(create.id[len(above) :], is_required=True) if create.id[: len(above)] == above else None
 
 
-def _check(described: Described, at: Place) -> None:
+def _check(described: Described, at: DocumentPath) -> None:
     """Note fields that do not go together."""
     if described.find is not None and described.list is None:
         at.fail("`find` goes through a list: describe `list` too", "find")
@@ -277,7 +279,7 @@ def _check(described: Described, at: Place) -> None:
 
 # --- the schema
 
-_PAGING: Final[Type[Paging]] = fields.either(
+_PAGING: Final[FieldType[Paging]] = fields.either(
     {"link-header": ByLink(None)},
     fields.record(
         _paging,
@@ -299,7 +301,7 @@ _PAGING: Final[Type[Paging]] = fields.either(
     ),
 )
 _READ = fields.plain(
-    {**_CALL, "item": _POINTER, "id": fields.either({_NO_ID: _NO_ID}, cast("Type[str | Path]", _POINTER))}
+    {**_CALL, "item": _POINTER, "id": fields.either({_NO_ID: _NO_ID}, cast("FieldType[str | Path]", _POINTER))}
 )
 _LISTING = fields.plain({**_CALL, "items": _POINTER, "id": _POINTER, "next": _PAGING, "partial": fields.BOOLEAN})
 _KIND: Final = fields.plain(

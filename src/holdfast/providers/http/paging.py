@@ -13,7 +13,7 @@ import msgspec
 from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.providers.http import raw_slices, status_mapping
 from holdfast.providers.http.client import Answer, Client, Lost
-from holdfast.providers.http.description import ByCursor, ByLink, ByPage, Listing
+from holdfast.providers.http.description import ByCursor, ByLink, ByPage, ListDescription
 from holdfast.providers.protocol import ReadFailed
 
 _MAX_PAGES: Final = 100_000
@@ -23,7 +23,7 @@ _REL_NEXT = re.compile(r'rel\s*=\s*"?(?:[^"]*\s)?next\b', re.IGNORECASE)
 Page = Sequence[msgspec.Raw]
 
 
-async def pages(client: Client, listing: Listing, path: str, query: dict[str, str]) -> AsyncIterator[Page]:
+async def pages(client: Client, listing: ListDescription, path: str, query: dict[str, str]) -> AsyncIterator[Page]:
     """Yield the pages of a list; raise ReadFailed at the first that cannot be had whole."""
     walk = _Walk(client, listing)
     url: str | None = walk.first(client.base + path, query)
@@ -41,7 +41,7 @@ class _Walk:
     """The progress of reading a list page by page."""
 
     client: Client
-    listing: Listing
+    listing: ListDescription
     seen: set[str] = field(default_factory=set)
     number: int = 0
     last: bytes | None = None

@@ -17,7 +17,7 @@ import msgspec
 from holdfast.errors import InputError
 from holdfast.model.path import Path
 from holdfast.providers.http import bracket_scan
-from holdfast.providers.http.description import ByCursor, ByLink, Listing
+from holdfast.providers.http.description import ByCursor, ByLink, ListDescription
 
 _Type = Any  # types made while running
 BROKEN: Final = (msgspec.MsgspecError, UnicodeDecodeError)  # what cutting raises for a text of another shape
@@ -45,7 +45,7 @@ def items(pointer: Path) -> Callable[[bytes], bytes]:
 
 
 @functools.cache
-def pages(listing: Listing) -> Callable[[bytes], tuple[Sequence[msgspec.Raw], Any]]:
+def pages(listing: ListDescription) -> Callable[[bytes], tuple[Sequence[msgspec.Raw], Any]]:
     """Return a function that cuts a page into its items and its link to the next page."""
     following = listing.paging.pointer if isinstance(listing.paging, ByLink | ByCursor) else None
     kinds = list[msgspec.Raw] | None

@@ -20,7 +20,7 @@ from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, 
 from holdfast.providers import health_signals
 from holdfast.providers.http import attribution, bracket_scan, paging, raw_slices, response_identity, status_mapping
 from holdfast.providers.http.client import Answer, Client
-from holdfast.providers.http.description import Api, Described, Etag, Listing
+from holdfast.providers.http.description import Api, Described, Etag, ListDescription
 from holdfast.providers.http.response_identity import Asked
 from holdfast.providers.http.url_templates import UnfilledError
 from holdfast.providers.protocol import Hint, ItemFailed, Kind, Listed, ReadFailed, Target, Unchanged
@@ -93,7 +93,7 @@ class HttpReader:
         """Read all things of a kind; each is cut out of its page unparsed."""
         return self._listed(Target(kind, "", None, {}), {})
 
-    def _listing(self, kind: str) -> tuple[Described, Listing]:
+    def _listing(self, kind: str) -> tuple[Described, ListDescription]:
         described = self._described.get(kind)
         if described is None or described.list is None:
             raise ReadFailed(ReadFailure(ReadError.OTHER, f"the connection describes no list of {kind!r}"))

@@ -24,7 +24,7 @@ class UnfilledError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Template:
+class UrlTemplate:
     """Literal text between placeholders; `text` is how messages name a request, because it holds no values."""
 
     text: str
@@ -63,7 +63,7 @@ def _encoded(name: str, value: str | None) -> str:
     return quote(value, safe="")
 
 
-def parse(text: str) -> Template:
+def parse(text: str) -> UrlTemplate:
     """Parse a template. Raise InputError if it is not a path, or names an unknown placeholder."""
     if not text.startswith("/"):
         raise InputError("a path starts with / and is appended to base_url")
@@ -71,7 +71,7 @@ def parse(text: str) -> Template:
     literals, names = pieces[::2], pieces[1::2]
     if any("{" in literal or "}" in literal for literal in literals):
         raise InputError("a { without its }, or a } without its {")
-    return Template(text, tuple(literals), tuple(names), tuple(_pointer(name) for name in names))
+    return UrlTemplate(text, tuple(literals), tuple(names), tuple(_pointer(name) for name in names))
 
 
 def _pointer(name: str) -> Path:

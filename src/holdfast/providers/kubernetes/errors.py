@@ -49,7 +49,7 @@ _MANAGER: Final = re.compile(r'conflict with "([^"]+)"')
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class ApiStatus:
     """The Status object of a failed request."""
 
     code: int
@@ -67,14 +67,14 @@ class Status:
         return tuple(field for _, field, _ in self.causes if field not in ("", "[]"))
 
 
-def status_of(answer: Answer) -> Status:
+def status_of(answer: Answer) -> ApiStatus:
     """Return the Status in the body of an answer; an empty one if the body is something else."""
     try:
         body = orjson.loads(answer.body) if answer.body else None
     except orjson.JSONDecodeError:
         body = None
     if not isinstance(body, dict) or body.get("kind") != "Status":
-        return Status(answer.status)
+        return ApiStatus(answer.status)
     details = body.get("details")
     details = details if isinstance(details, dict) else {}
     causes = tuple(
@@ -83,7 +83,7 @@ def status_of(answer: Answer) -> Status:
         if isinstance(cause, dict)
     )
     seconds = details.get("retryAfterSeconds")
-    return Status(
+    return ApiStatus(
         answer.status,
         str(body.get("reason", "")),
         str(body.get("message", "")),
@@ -130,7 +130,7 @@ def refused(answer: Answer | Lost, label: str, sent: Json = None) -> WriteFailur
     return WriteFailure(error, message, retry, is_unsure=status.code >= 500 and error is WriteError.RETRYABLE)
 
 
-def _judge(status: Status) -> tuple[WriteError, str]:
+def _judge(status: ApiStatus) -> tuple[WriteError, str]:
     """Return the kind of failure, and the advice after a semicolon."""
     text = status.message
     denied = _WEBHOOK_DENIED.search(text)
@@ -147,7 +147,7 @@ def _judge(status: Status) -> tuple[WriteError, str]:
     return _CODES.get(status.code, (usual, ""))
 
 
-def _conflict(status: Status) -> tuple[WriteError, str]:
+def _conflict(status: ApiStatus) -> tuple[WriteError, str]:
     managers = sorted({found[1] for _, _, text in status.causes if (found := _MANAGER.search(text))})
     if managers:
         names = ", ".join(managers)

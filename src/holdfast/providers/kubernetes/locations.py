@@ -13,7 +13,7 @@ from holdfast.providers.protocol import Target
 
 
 @dataclass(frozen=True, slots=True)
-class Location:
+class ObjectLocation:
     """Where an object is."""
 
     served: ServedKind
@@ -50,7 +50,7 @@ class Unlocated:
     is_absent: bool  # the server serves no such kind yet, so that there is no such object
 
 
-async def locate(client: Client, cluster: Cluster, target: Target) -> Location | Unlocated | ReadFailure:
+async def locate(client: Client, cluster: Cluster, target: Target) -> ObjectLocation | Unlocated | ReadFailure:
     """Return where the object of a call is."""
     declared = target.desired.get("apiVersion")
     version = target.version or (declared if isinstance(declared, str) else None)
@@ -65,4 +65,4 @@ async def locate(client: Client, cluster: Cluster, target: Target) -> Location |
         namespace, name = objects.split_ident(target.id)
     else:
         namespace, name = target.namespace or metadata.get("namespace"), str(metadata.get("name") or target.name)
-    return Location(served, (namespace or client.namespace) if served.is_namespaced else None, name)
+    return ObjectLocation(served, (namespace or client.namespace) if served.is_namespaced else None, name)

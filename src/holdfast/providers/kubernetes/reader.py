@@ -19,7 +19,7 @@ from holdfast.providers.kubernetes.client import Client
 from holdfast.providers.kubernetes.cluster import Cluster
 from holdfast.providers.kubernetes.discovery import ServedKind, Unserved
 from holdfast.providers.kubernetes.kinds import Kinds
-from holdfast.providers.kubernetes.locations import Location, Unlocated, locate
+from holdfast.providers.kubernetes.locations import ObjectLocation, Unlocated, locate
 from holdfast.providers.protocol import (
     Hint,
     Interrupted,
@@ -88,7 +88,7 @@ class KubernetesReader(Reader):
             result = self._judged(place, answer, hint)
         return result
 
-    def _judged(self, place: Location, answer: Answer | Lost, hint: Hint | None) -> ReadResult | Unchanged:
+    def _judged(self, place: ObjectLocation, answer: Answer | Lost, hint: Hint | None) -> ReadResult | Unchanged:
         label = place.label("get")
         if not isinstance(answer, Answer) or answer.status != 200:
             return self._absence(place, answer) or errors.unreadable(answer, label)
@@ -112,7 +112,7 @@ class KubernetesReader(Reader):
         document = objects.document(live, place.served.gvk, scaled)
         return Found(document, tag, digest, place.ident, seen.uid, version=place.served.gvk.api_version)
 
-    def _absence(self, place: Location, answer: Answer | Lost) -> ReadResult | None:
+    def _absence(self, place: ObjectLocation, answer: Answer | Lost) -> ReadResult | None:
         """Return NotFound if a 404 is about the object itself; a 404 of the path says nothing about the object."""
         if not isinstance(answer, Answer) or answer.status != 404:
             return None
@@ -215,7 +215,7 @@ class KubernetesReader(Reader):
     async def likely_actors(self, target: Target) -> Sequence[LikelyActor]:
         """Return the managers of the fields of an object."""
         place = await locate(self._client, self._cluster, target)
-        if not isinstance(place, Location):
+        if not isinstance(place, ObjectLocation):
             return ()
         answer = await self._client.get(place.path, place.label("get"))
         live = objects.parsed(answer.body) if isinstance(answer, Answer) and answer.status == 200 else None
@@ -237,6 +237,6 @@ class KubernetesReader(Reader):
     async def health_signals(self, target: Target, since: float) -> Sequence[HealthSignal] | Workload:
         """Return the pods of a workload; nothing for other kinds."""
         place = await locate(self._client, self._cluster, target)
-        if not isinstance(place, Location):
+        if not isinstance(place, ObjectLocation):
             return ()
         return await workload_health.observe(self._client, place, since)

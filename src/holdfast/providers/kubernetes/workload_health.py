@@ -14,13 +14,13 @@ from holdfast.model.json import Json
 from holdfast.providers.http.client import Answer
 from holdfast.providers.kubernetes import objects, owners
 from holdfast.providers.kubernetes.client import Client
-from holdfast.providers.kubernetes.locations import Location
+from holdfast.providers.kubernetes.locations import ObjectLocation
 
 _WORKLOADS: Final = frozenset(("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController", "Job"))
 _UNKNOWN: Final = (HealthSignal("pods", None),)
 
 
-async def observe(client: Client, place: Location, since: float) -> Sequence[HealthSignal] | Workload:
+async def observe(client: Client, place: ObjectLocation, since: float) -> Sequence[HealthSignal] | Workload:
     """Return the pods of a workload or a pod; `has_pods` is False for kinds without pods."""
     kind = place.served.gvk.kind
     if kind not in _WORKLOADS and kind != "Pod":

@@ -15,7 +15,7 @@ from holdfast.providers.http.client import Answer, Lost
 from holdfast.providers.kubernetes import apply_body, client, errors, objects, owners, platform
 from holdfast.providers.kubernetes.client import Client
 from holdfast.providers.kubernetes.cluster import Cluster
-from holdfast.providers.kubernetes.locations import Location, Unlocated, locate
+from holdfast.providers.kubernetes.locations import ObjectLocation, Unlocated, locate
 from holdfast.providers.protocol import Change, Target, Writer
 
 _CLIENT_SIDE: Final = ("kubectl-client-side-apply", "before-first-apply")  # managers whose fields move to us
@@ -46,7 +46,7 @@ class KubernetesWriter(Writer):
         answer = await self._apply(place, body, force=False)
         return self._result(place, answer, "create", body)
 
-    async def _repeated(self, place: Location, body: dict[str, Json]) -> WriteResult:
+    async def _repeated(self, place: ObjectLocation, body: dict[str, Json]) -> WriteResult:
         """Return Done for an object of an earlier attempt: applying it again would change nothing."""
         for attempt in range(_ATTEMPTS):
             live = await self._live(place)
@@ -82,7 +82,7 @@ class KubernetesWriter(Writer):
         assert failure is not None
         return failure
 
-    async def _updated(self, place: Location, change: Change, live: dict[str, Json]) -> WriteResult:
+    async def _updated(self, place: ObjectLocation, change: Change, live: dict[str, Json]) -> WriteResult:
         document = objects.document(live, place.served.gvk)
         ours = owners.applied_by(document["metadata"].get(objects.OWNERS), self._manager)
         others = platform.fields_of_others(change.desired, document, self._client.settings)
@@ -101,7 +101,7 @@ class KubernetesWriter(Writer):
         after = objects.parsed(answer.body) if isinstance(answer, Answer) and isinstance(result, Done) else None
         return result if after is None else await self._disowned(place, after, result, is_first=not ours)
 
-    async def _apply_to(self, place: Location, body: dict[str, Json], live: dict[str, Json]) -> Answer | Lost:
+    async def _apply_to(self, place: ObjectLocation, body: dict[str, Json], live: dict[str, Json]) -> Answer | Lost:
         """Apply a body to an object in a state; status and other counters of the server may move meanwhile."""
         attempt = 0
         while True:
@@ -116,7 +116,7 @@ class KubernetesWriter(Writer):
             await asyncio.sleep(0.05 * 2**attempt)
 
     async def _disowned(
-        self, place: Location, after: dict[str, Json], result: WriteResult, *, is_first: bool
+        self, place: ObjectLocation, after: dict[str, Json], result: WriteResult, *, is_first: bool
     ) -> WriteResult:
         """Give up the fields that updates of ours or, at our first write, client-side apply own beside our apply.
 
@@ -131,7 +131,9 @@ class KubernetesWriter(Writer):
         cleaned = self._result(place, answer, "patch", None)
         return cleaned if isinstance(cleaned, Done) else result
 
-    async def _patch(self, place: Location, patch: list[dict[str, Json]], live: Mapping[str, Json]) -> Answer | Lost:
+    async def _patch(
+        self, place: ObjectLocation, patch: list[dict[str, Json]], live: Mapping[str, Json]
+    ) -> Answer | Lost:
         """Send a JSON patch for an object in a state."""
         version = live["metadata"]["resourceVersion"]
         guard = {"op": "test", "path": "/metadata/resourceVersion", "value": version}
@@ -145,7 +147,7 @@ class KubernetesWriter(Writer):
         )
 
     async def _apply(
-        self, place: Location, body: dict[str, Json], *, force: bool, query: Mapping[str, str] | None = None
+        self, place: ObjectLocation, body: dict[str, Json], *, force: bool, query: Mapping[str, str] | None = None
     ) -> Answer | Lost:
         asked = {"fieldManager": self._manager, "force": str(force).lower(), **(query or {})}
         gvk = place.served.gvk
@@ -180,7 +182,7 @@ class KubernetesWriter(Writer):
             etag = objects.etag(live["metadata"])  # only its status moved
         return WriteFailure(WriteError.MOVED, f"{place.text} changed since its deletion was decided")
 
-    def _deleted(self, place: Location, answer: Answer | Lost) -> WriteResult:
+    def _deleted(self, place: ObjectLocation, answer: Answer | Lost) -> WriteResult:
         if isinstance(answer, Answer) and answer.status == 404:
             return self._absent(place, answer)
         if isinstance(answer, Answer) and 200 <= answer.status < 300:
@@ -202,7 +204,7 @@ class KubernetesWriter(Writer):
 
     # -- parts of a write
 
-    async def _located(self, target: Target) -> Location | WriteFailure:
+    async def _located(self, target: Target) -> ObjectLocation | WriteFailure:
         place = await locate(self._client, self._cluster, target)
         if isinstance(place, ReadFailure):
             return WriteFailure(WriteError.RETRYABLE, place.detail, place.retry_after_seconds)
@@ -210,7 +212,7 @@ class KubernetesWriter(Writer):
             return WriteFailure(WriteError.RETRYABLE if place.is_absent else WriteError.TERMINAL, place.why)
         return place
 
-    async def _live(self, place: Location) -> dict[str, Json] | WriteFailure | None:
+    async def _live(self, place: ObjectLocation) -> dict[str, Json] | WriteFailure | None:
         """Return the object right before a write; None if there is none."""
         label = place.label("get")
         answer = await self._client.get(place.path, label)
@@ -225,13 +227,13 @@ class KubernetesWriter(Writer):
         error = WriteError.DENIED if denied else WriteError.THROTTLED if throttled else WriteError.RETRYABLE
         return WriteFailure(error, failure.detail, failure.retry_after_seconds)
 
-    def _absent(self, place: Location, answer: Answer) -> WriteResult:
+    def _absent(self, place: ObjectLocation, answer: Answer) -> WriteResult:
         if errors.status_of(answer).name == place.name:
             return Done(place.ident)
         self._cluster.invalidate()
         return errors.refused(answer, place.label("delete"))
 
-    def _result(self, place: Location, answer: Answer | Lost, verb: str, sent: Json) -> WriteResult:
+    def _result(self, place: ObjectLocation, answer: Answer | Lost, verb: str, sent: Json) -> WriteResult:
         if not isinstance(answer, Answer) or not 200 <= answer.status < 300:
             hidden = {
                 key: value for key, value in (sent or {}).items() if key not in ("apiVersion", "kind", "metadata")
@@ -243,7 +245,7 @@ class KubernetesWriter(Writer):
         self._note(place)
         return Done(place.ident, objects.document(live, place.served.gvk), objects.etag(live["metadata"]))
 
-    def _note(self, place: Location) -> None:
+    def _note(self, place: ObjectLocation) -> None:
         if place.served.gvk.kind in _DEFINITIONS:
             self._cluster.forget()
 
@@ -279,7 +281,7 @@ def _compared(live: Mapping[str, Json], declared: Mapping[str, Json]) -> Json:
     return {**kept, "metadata": {**kept["metadata"], "annotations": annotations}}
 
 
-def _contested(place: Location, contested: Mapping[str, str]) -> WriteFailure:
+def _contested(place: ObjectLocation, contested: Mapping[str, str]) -> WriteFailure:
     listed = ", ".join(f"{path} ({name})" for path, name in sorted(contested.items()))
     message = (
         f"{place.text} was not written: another manager applies {listed}; set fieldConflicts: take to take it over"

@@ -20,7 +20,7 @@ _PAGES: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ServiceDialect:
     """A service, in the dialect a kind speaks with it."""
 
     service: str
@@ -34,7 +34,7 @@ class Calls:
     cloud: Cloud
 
     async def get(
-        self, place: Place, path: str, ident: str, params: Params = ()
+        self, place: ServiceDialect, path: str, ident: str, params: Params = ()
     ) -> Mapping[str, Json] | NotFound | ReadFailure:
         """Read one thing; that it is not there counts only if the service itself says so."""
         label = _label("GET", path, ident)
@@ -48,7 +48,9 @@ class Calls:
         found = _parsed(answer)
         return found if found is not None else ReadFailure(ReadError.MALFORMED, f"the answer to {label} is not JSON")
 
-    async def pages(self, place: Place, path: str, many: str, params: Params = ()) -> AsyncIterator[Mapping[str, Json]]:
+    async def pages(
+        self, place: ServiceDialect, path: str, many: str, params: Params = ()
+    ) -> AsyncIterator[Mapping[str, Json]]:
         """Yield a list page by page; raise ReadFailed if any page fails."""
         label = f"GET {path}"
         for _ in range(_PAGES):
@@ -75,13 +77,15 @@ class Calls:
                 raise ReadFailed(ReadFailure(ReadError.MALFORMED, f"{label}: the next page is the same page"))
         raise ReadFailed(ReadFailure(ReadError.OTHER, f"{label} has no end"))
 
-    async def everything(self, place: Place, path: str, many: str, params: Params = ()) -> list[Mapping[str, Json]]:
+    async def everything(
+        self, place: ServiceDialect, path: str, many: str, params: Params = ()
+    ) -> list[Mapping[str, Json]]:
         """Return a whole list; raise ReadFailed if any of it fails."""
         return [item async for item in self.pages(place, path, many, params)]
 
     async def send(  # noqa: PLR0913, PLR0917 - a request is made of these
         self,
-        place: Place,
+        place: ServiceDialect,
         method: str,
         path: str,
         body: Json = None,

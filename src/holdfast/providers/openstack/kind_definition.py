@@ -21,7 +21,7 @@ from holdfast.model.absent import ABSENT
 from holdfast.provider import Done, InProgress, Json, ReadFailure, Target, WriteFailure, WriteResult
 from holdfast.providers import url_paths
 from holdfast.providers.openstack import naming
-from holdfast.providers.openstack.calls import Calls, Place
+from holdfast.providers.openstack.calls import Calls, ServiceDialect
 
 NAME: Final = "${name}"  # as a default: the name of the resource in its manifest
 PROJECT_FIELD: Final = "projectId"
@@ -260,7 +260,7 @@ class KindDefinition:
     """A kind."""
 
     kind: str
-    place: Place
+    place: ServiceDialect
     path: str
     one: str  # the key under which the API has one resource
     many: str  # and several

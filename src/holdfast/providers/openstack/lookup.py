@@ -15,7 +15,7 @@ from holdfast.model.absent import ABSENT
 from holdfast.provider import Json, Path, ReadFailed, ReadFailure, Target
 from holdfast.providers.http.client import Lost
 from holdfast.providers.openstack import documents
-from holdfast.providers.openstack.calls import Calls, Place
+from holdfast.providers.openstack.calls import Calls, ServiceDialect
 from holdfast.providers.openstack.cloud import Params
 from holdfast.providers.openstack.kind_definition import PROJECT_FIELD, Companion, Item, KindDefinition
 
@@ -81,7 +81,7 @@ class Finder:
         params = [*companion.params, *((companion.by, ident) for ident in idents)]
         if companion.is_scoped and not idents and not self.calls.cloud.account.all_projects:
             params.append(("project_id", await self.project_id()))
-        found = self.calls.pages(Place(companion.service), companion.path, companion.many, params)
+        found = self.calls.pages(ServiceDialect(companion.service), companion.path, companion.many, params)
         async for element in found:
             out.setdefault(str(element.get(companion.by)), []).append(element)
         return out

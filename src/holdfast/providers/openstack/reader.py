@@ -10,7 +10,7 @@ from holdfast.model.health import HealthSignal
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, ReadResult
 from holdfast.providers.openstack import documents, kind_registry
-from holdfast.providers.openstack.calls import Calls, Place
+from holdfast.providers.openstack.calls import Calls, ServiceDialect
 from holdfast.providers.openstack.kind_definition import Item, KindDefinition
 from holdfast.providers.openstack.lookup import Finder
 from holdfast.providers.protocol import Hint, Kind, Listed, ReadFailed, Target, Unchanged
@@ -83,7 +83,7 @@ class OpenStackReader:
         for companion in thing.companions:
             params = (*companion.params, (companion.by, ident))
             more[companion.name] = await self._calls.everything(
-                Place(companion.service), companion.path, companion.many, params
+                ServiceDialect(companion.service), companion.path, companion.many, params
             )
         return Item(body, more)
 

@@ -17,7 +17,7 @@ import orjson
 
 from holdfast.provider import ItemFailed, Json, Listed, ReadError, ReadFailed, ReadFailure
 from holdfast.providers.http import paging, raw_slices, url_templates
-from holdfast.providers.http.description import ByCursor, Call, Listing
+from holdfast.providers.http.description import ByCursor, Call, ListDescription
 from holdfast.providers.runpod import documents, graphql, kinds
 from holdfast.providers.runpod.calls import Calls
 
@@ -133,9 +133,9 @@ class Lists:
         return found
 
 
-def _listing(path: str, items: str) -> Listing:
+def _listing(path: str, items: str) -> ListDescription:
     call = Call.of("GET", url_templates.parse(f"/v2/{path}"))
-    return Listing(call, (items,), ("id",), ByCursor(("nextCursor",), "cursor"))
+    return ListDescription(call, (items,), ("id",), ByCursor(("nextCursor",), "cursor"))
 
 
 def _is_of(implied: kinds.Implied, raw: bytes) -> bool:

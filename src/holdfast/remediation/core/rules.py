@@ -12,7 +12,7 @@ from dataclasses import field
 
 from holdfast.model.address import Address
 from holdfast.model.record import dataclass
-from holdfast.policy.selectors import Target
+from holdfast.policy.selectors import AddressPattern
 from holdfast.remediation.core import metrics
 from holdfast.remediation.core.alerts import Signal
 from holdfast.remediation.core.metrics import Query
@@ -57,7 +57,7 @@ ProbeSpec = HttpProbe | TcpProbe | CommandProbe
 class TargetRule:
     """The rules for the targets of a glob. None where a rule does not set a value."""
 
-    target: Target
+    target: AddressPattern
     windows: Windows | None = None
     alert: Signal | None = None
     queries: tuple[Query, ...] | None = None

@@ -11,7 +11,7 @@ from typing import Final
 
 from holdfast.compare import canonical, normalize
 from holdfast.compare.emptiness import is_void
-from holdfast.compare.hash_schemes import Comparison
+from holdfast.compare.hash_schemes import HashComparison
 from holdfast.compare.rule_tree import Node, RuleTree
 from holdfast.compare.rules import ListKind
 from holdfast.model.absent import ABSENT
@@ -75,26 +75,26 @@ StateReading = StateHash | StateUnknown
 NO_TARGET: Final = StateHash(ABSENT_HASH)
 
 
-def relation(one: str, other: str) -> Comparison:
+def relation(one: str, other: str) -> HashComparison:
     """Compare two hashes by their texts; only those made in the same way, or absence, can differ."""
     if one == other:
-        return Comparison.EQUAL
+        return HashComparison.EQUAL
     if ABSENT_HASH in (one, other):
-        return Comparison.DIFFERENT
+        return HashComparison.DIFFERENT
     same_way = one.rpartition(":")[0] == other.rpartition(":")[0]
-    return Comparison.DIFFERENT if same_way else Comparison.INCOMPARABLE
+    return HashComparison.DIFFERENT if same_way else HashComparison.INCOMPARABLE
 
 
-def compare(baseline: StateHash, seen: StateHash) -> Comparison:
+def compare(baseline: StateHash, seen: StateHash) -> HashComparison:
     """Return True if a target is as it was; a revision that moved is a difference even if the state came back."""
     if baseline.way != seen.way and ABSENT_HASH not in (baseline.hash, seen.hash):
-        return Comparison.INCOMPARABLE
+        return HashComparison.INCOMPARABLE
     found = relation(baseline.hash, seen.hash)
     moved = None not in (baseline.revision, seen.revision) and baseline.revision != seen.revision
-    return Comparison.DIFFERENT if found is Comparison.EQUAL and moved else found
+    return HashComparison.DIFFERENT if found is HashComparison.EQUAL and moved else found
 
 
 def match(pre: str | None, post: str) -> bool | None:
     """Return True if a remediation left the spec unchanged, as a restart does. None if that is unknown."""
-    found = Comparison.INCOMPARABLE if pre is None else relation(pre, post)
-    return None if found is Comparison.INCOMPARABLE else found is Comparison.EQUAL
+    found = HashComparison.INCOMPARABLE if pre is None else relation(pre, post)
+    return None if found is HashComparison.INCOMPARABLE else found is HashComparison.EQUAL

@@ -17,7 +17,7 @@ from dataclasses import replace
 from enum import Enum
 from typing import Final
 
-from holdfast.compare.hash_schemes import Comparison
+from holdfast.compare.hash_schemes import HashComparison
 from holdfast.model.condition import Truth
 from holdfast.model.record import dataclass
 from holdfast.remediation.core import audit_events, state_hash, timing
@@ -174,10 +174,10 @@ def _with_baseline(state: AssessmentState, seen: StateHash, now: float) -> Asses
 
 def _guarded(state: AssessmentState, baseline: StateHash, seen: StateHash, now: float) -> AssessmentState:
     found = state_hash.compare(baseline, seen)
-    if found is Comparison.INCOMPARABLE:
+    if found is HashComparison.INCOMPARABLE:
         return _unguarded(state, "Incomparable", f"{baseline.hash} and {seen.hash} are made in different ways", now)
     new = replace(state, current=seen.hash)
-    if found is Comparison.DIFFERENT:
+    if found is HashComparison.DIFFERENT:
         is_back = seen.hash == baseline.hash
         message = f"{seen.hash}, changed and revert since" if is_back else f"{baseline.hash} -> {seen.hash}"
         return drifted(new, message, now)

@@ -15,7 +15,7 @@ from holdfast.compat.karpenter.hash_annotations import Stamp
 from holdfast.model.address import Address
 from holdfast.model.record import dataclass
 from holdfast.rollouts.core import template_findings
-from holdfast.rollouts.core.requirements import AT_ONCE, Debounce, Predicate
+from holdfast.rollouts.core.requirements import AT_ONCE, Predicate, RequirementDebounce
 from holdfast.rollouts.core.slots import ChildState
 from holdfast.rollouts.core.template_findings import FindingKind, Look, TemplateFinding
 from holdfast.rollouts.core.template_groups import ChildRecord, OwnerRecord, OwnerRevision, TemplateGroup
@@ -111,7 +111,7 @@ def _dynamic(judge: _Judge, child: ChildRecord, broken: tuple[Breach, ...]) -> I
             yield dataclasses.replace(known, times=known.times + 1, last_seen=breach.seen_at)
 
 
-def _is_over(debounce: Debounce, finding: TemplateFinding) -> bool:
+def _is_over(debounce: RequirementDebounce, finding: TemplateFinding) -> bool:
     return debounce.is_over(finding.times, finding.last_seen - finding.first_seen)
 
 

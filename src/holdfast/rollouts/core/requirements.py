@@ -43,7 +43,7 @@ class Supply:
 
 
 @dataclass(frozen=True, slots=True)
-class Debounce:
+class RequirementDebounce:
     """How often, and for how long, a predicate has to be seen broken before anything is done about it."""
 
     checks: int = 1  # looks in a row, each on newer evidence than the one before
@@ -54,7 +54,7 @@ class Debounce:
         return times >= self.checks and lasted >= self.seconds
 
 
-AT_ONCE: Final = Debounce()
+AT_ONCE: Final = RequirementDebounce()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Predicate:
     test: Asks
     values: tuple[Json, ...] = ()
     offer: Supply | None = None
-    debounce: Debounce = field(default_factory=lambda: AT_ONCE)
+    debounce: RequirementDebounce = field(default_factory=lambda: AT_ONCE)
 
     def holds(self, document: Json, offered: Json = ABSENT) -> bool | None:
         """Return True if a document meets it; None if that is unknown."""

@@ -25,12 +25,11 @@ from holdfast.testing.conformance.provider_under_test import (
     Sample,
     SupportsWrongAnswers,
 )
-from holdfast.testing.conformance.runner import Case, run, scenarios
+from holdfast.testing.conformance.runner import ScenarioCase, run, scenarios
 from holdfast.testing.conformance.scorecard import Outcome, Result, ScoreCard
 
 __all__ = [
     "CallType",
-    "Case",
     "DriftInjector",
     "Faults",
     "OpenProvider",
@@ -39,6 +38,7 @@ __all__ = [
     "ProviderUnderTest",
     "Result",
     "Sample",
+    "ScenarioCase",
     "ScoreCard",
     "SupportsWrongAnswers",
     "run",

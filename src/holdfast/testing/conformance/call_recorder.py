@@ -57,7 +57,7 @@ class Lifetime:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class RecordedCall:
     """One call of a provider."""
 
     verb: str
@@ -75,7 +75,7 @@ class CallRecorder:
 
     provider: Provider
     life: Lifetime = field(default_factory=Lifetime)
-    calls: list[Call] = field(default_factory=list)
+    calls: list[RecordedCall] = field(default_factory=list)
     hides_lists: bool = False  # lists come back empty, as from an API that lost its index
 
     @property
@@ -89,7 +89,7 @@ class CallRecorder:
         return self.provider.kinds
 
     @property
-    def writes(self) -> list[Call]:
+    def writes(self) -> list[RecordedCall]:
         """The calls that may have written."""
         return [call for call in self.calls if call.verb not in _READS and call.verb != "poll"]
 
@@ -113,11 +113,11 @@ class _Reader:
         self.kinds = reader.kinds
 
     async def read(self, target: Target, hint: Hint | None = None) -> ReadResult | Unchanged:
-        self._ledger.calls.append(Call("read", target.kind, target.name))
+        self._ledger.calls.append(RecordedCall("read", target.kind, target.name))
         return await self._reader.read(target, hint)
 
     async def list(self, kind: str) -> AsyncIterator[Listed]:
-        self._ledger.calls.append(Call("list", kind))
+        self._ledger.calls.append(RecordedCall("list", kind))
         if not self._ledger.hides_lists:
             async for item in self._reader.list(kind):
                 yield item
@@ -126,7 +126,7 @@ class _Reader:
         return self._reader.parse(kind, raw)
 
     async def find(self, kind: str, criteria: Mapping[str, Json]) -> Sequence[str]:
-        self._ledger.calls.append(Call("find", kind))
+        self._ledger.calls.append(RecordedCall("find", kind))
         return await self._reader.find(kind, criteria)
 
 
@@ -136,20 +136,24 @@ class _Writer:
         self._ledger = ledger
 
     async def create(self, target: Target, key: str) -> WriteResult:
-        return await self._crossed(Call("create", target.kind, target.name), lambda: self._writer.create(target, key))
+        return await self._crossed(
+            RecordedCall("create", target.kind, target.name), lambda: self._writer.create(target, key)
+        )
 
     async def update(self, target: Target, change: Change, key: str) -> WriteResult:
-        call = Call("update", target.kind, target.name, change.paths)
+        call = RecordedCall("update", target.kind, target.name, change.paths)
         return await self._crossed(call, lambda: self._writer.update(target, change, key))
 
     async def delete(self, target: Target, key: str, etag: str | None = None) -> WriteResult:
-        call = Call("delete", target.kind, target.name)
+        call = RecordedCall("delete", target.kind, target.name)
         return await self._crossed(call, lambda: self._writer.delete(target, key, etag))
 
     async def poll(self, target: Target, token: Mapping[str, Json]) -> WriteResult:
-        return await self._crossed(Call("poll", target.kind, target.name), lambda: self._writer.poll(target, token))
+        return await self._crossed(
+            RecordedCall("poll", target.kind, target.name), lambda: self._writer.poll(target, token)
+        )
 
-    async def _crossed(self, call: Call, send: Callable[[], Awaitable[WriteResult]]) -> WriteResult:
+    async def _crossed(self, call: RecordedCall, send: Callable[[], Awaitable[WriteResult]]) -> WriteResult:
         """Send a call between two boundaries: a crash before it, or after it and before the answer is recorded."""
         self._ledger.life.cross()
         self._ledger.calls.append(call)

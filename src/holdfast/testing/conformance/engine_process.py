@@ -36,7 +36,7 @@ _KEY: Final = b"conformance"
 _seeds = itertools.count(1)  # no two processes draw the same numbers
 
 
-class Clock(Protocol):
+class SteppedClock(Protocol):
     """A clock that can be moved, and that counts its sleeps."""
 
     slept: float
@@ -85,7 +85,7 @@ class EngineProcess:
 
     subject: ProviderUnderTest
     store: Store = field(default_factory=lambda: cast("Store", SqliteStore.in_memory()))
-    clock: Clock = field(default_factory=FakeClock)
+    clock: SteppedClock = field(default_factory=FakeClock)
     life: Lifetime = field(default_factory=Lifetime)
     environ: Mapping[str, str] = field(default_factory=dict)
     ledger: CallRecorder = field(init=False)

@@ -19,7 +19,7 @@ _trials = itertools.count(1)  # names differ between runs, for services that rem
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class ScenarioCase:
     """One scenario on all kinds of a provider under test; its name is the id of a test."""
 
     name: str
@@ -42,12 +42,12 @@ class Case:
         return self.name
 
 
-def scenarios(subject: ProviderUnderTest | OpenProvider, only: Sequence[str] = ()) -> list[Case]:
+def scenarios(subject: ProviderUnderTest | OpenProvider, only: Sequence[str] = ()) -> list[ScenarioCase]:
     """Return the scenarios as cases to parametrise a test with; opens nothing."""
     unknown = [name for name in only if name not in scenario_catalogue.ALL]
     if unknown:
         raise ValueError(f"there is no scenario {unknown[0]!r}; there are {', '.join(scenario_catalogue.ALL)}")
-    return [Case(name, subject) for name in scenario_catalogue.ALL if not only or name in only]
+    return [ScenarioCase(name, subject) for name in scenario_catalogue.ALL if not only or name in only]
 
 
 async def run(subject: ProviderUnderTest | OpenProvider, only: Sequence[str] = ()) -> ScoreCard:

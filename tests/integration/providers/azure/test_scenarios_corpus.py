@@ -21,7 +21,7 @@ from holdfast.model.verdict import Status
 from holdfast.providers import builtin_profiles
 from holdfast.providers.azure.provider import AzureProvider
 from holdfast.testing import corpus, corpus_views
-from holdfast.testing.corpus import Case
+from holdfast.testing.corpus import CorpusCase
 from holdfast_emulators.azure.messages import Headers, Response
 from holdfast_emulators.azure.transport import ArmTransport, InProcessResponse
 from tests.integration.providers.azure.estate import ASKED, GROUP, Estate, declare, run
@@ -73,7 +73,7 @@ class Archive(Estate):
         self.sent: list[str] = []
         self._azure = AzureProvider(lambda: Played(self.arm, self.shows, self.settles, self.sent))
 
-    def hold(self, cases: Iterable[Case]) -> dict[str, Declaration]:
+    def hold(self, cases: Iterable[CorpusCase]) -> dict[str, Declaration]:
         """Take up cases; return what is declared, by name."""
         out = {}
         for number, case in enumerate(cases):
@@ -93,7 +93,7 @@ class Archive(Estate):
         return sum(1 for name in self.sent if path in ("*", name))
 
 
-def recorded(case: Case) -> list[corpus.Observation]:
+def recorded(case: CorpusCase) -> list[corpus.LabelledRead]:
     """Return the later reads of a case that nobody but the service had a hand in."""
     return [each for each in case.observations if each.cls == "recorded" and each.baseline == "settled"]
 

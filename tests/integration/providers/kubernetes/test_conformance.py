@@ -22,7 +22,7 @@ from holdfast.providers.kubernetes import objects as identities
 from holdfast.providers.kubernetes.provider import KubernetesProvider
 from holdfast.providers.protocol import Connection
 from holdfast.testing import conformance
-from holdfast.testing.conformance import Case, ProviderUnderTest, Sample
+from holdfast.testing.conformance import ProviderUnderTest, Sample, ScenarioCase
 from holdfast.testing.fault_proxy import FaultProxy
 from holdfast_emulators.kubernetes import ApiServer
 from tests.integration.providers.kubernetes import objects
@@ -194,5 +194,5 @@ async def cluster() -> AsyncIterator[ProviderUnderTest]:
 
 
 @pytest.mark.parametrize("case", conformance.scenarios(cluster), ids=str)
-def test_the_provider_conforms(case: Case):
+def test_the_provider_conforms(case: ScenarioCase):
     asyncio.run(case.assert_passes())

@@ -9,7 +9,7 @@ from pathlib import Path
 from holdfast.cli.render.report_view import Around
 from holdfast.compare import paths
 from holdfast.manifests import loader
-from holdfast.manifests.project import ConnectionSpec, Project
+from holdfast.manifests.project import ConnectionSpec, ProjectFile
 from holdfast.model.address import Address
 from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.json import Json
@@ -76,7 +76,7 @@ def declared(folder: Path, text: str = MANIFEST, name: str = "infra/all.yaml") -
     file = folder / name
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text, encoding="utf-8")
-    project = Project(folder, connections={"mem": ConnectionSpec("mem", "memory")})
+    project = ProjectFile(folder, connections={"mem": ConnectionSpec("mem", "memory")})
     found = loader.read([str(file)], project).declarations
     located = (replace(each, location=replace(each.location, file=name)) for each in found)
     return {each.address.name: each for each in located}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from holdfast.errors import InputError
 from holdfast.providers.http import error_excerpt, raw_slices, request_body, status_mapping, url_templates
-from holdfast.providers.http.description import ByLink, Call, Listing
+from holdfast.providers.http.description import ByLink, Call, ListDescription
 from holdfast.providers.protocol import Target
 from holdfast.reconcile import redact
 
@@ -64,10 +64,10 @@ def test_an_item_that_is_not_where_it_should_be_is_an_error(body):
         raw_slices.items(("data", "x"))(body)
 
 
-def listing(items: str, following: str | None) -> Listing:
+def listing(items: str, following: str | None) -> ListDescription:
     call = Call.of("GET", url_templates.parse("/a"))
     keys = tuple(items.split("/")[1:])
-    return Listing(call, keys, ("id",), None if following is None else ByLink(tuple(following.split("/")[1:])))
+    return ListDescription(call, keys, ("id",), None if following is None else ByLink(tuple(following.split("/")[1:])))
 
 
 PAGES = {

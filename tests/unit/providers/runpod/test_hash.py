@@ -275,10 +275,10 @@ def test_the_hash_is_a_stamp_of_a_registered_scheme():
     stamp = hash_schemes.StampedHash.parse(resource.config_hash)
     assert stamp == hash_schemes.REGISTRY.get("runpod-config/1").stamp(resource.config_document())
     other = hash_schemes.StampedHash.parse(endpoint().config_hash)
-    assert hash_schemes.compare(stamp, other) is hash_schemes.Comparison.DIFFERENT
+    assert hash_schemes.compare(stamp, other) is hash_schemes.HashComparison.DIFFERENT
     flash = hash_schemes.StampedHash("flash-md5/1", f"md5:{resource.flash_hash}")
     assert hash_schemes.StampedHash.parse(str(flash)) == flash
-    assert hash_schemes.compare(stamp, flash) is hash_schemes.Comparison.INCOMPARABLE
+    assert hash_schemes.compare(stamp, flash) is hash_schemes.HashComparison.INCOMPARABLE
 
 
 def test_registering_twice_does_no_harm_and_a_flash_hash_needs_a_class():

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from holdfast.model.json import Json
-from holdfast.providers.openstack.calls import Place
+from holdfast.providers.openstack.calls import ServiceDialect
 from holdfast.providers.openstack.kind_definition import (
     NAME,
     KindDefinition,
@@ -19,7 +19,7 @@ from holdfast.providers.openstack.kind_definition import (
 from holdfast.providers.openstack.subresources.maps import Entries
 
 MICROVERSION: Final = "2.79"  # flavours with descriptions and extra specs, groups with one policy and its rules
-_PLACE: Final = Place("compute", MICROVERSION)
+_PLACE: Final = ServiceDialect("compute", MICROVERSION)
 
 FLAVOR: Final = KindDefinition(
     kind="Flavor",

@@ -7,7 +7,7 @@ from typing import Final
 
 from holdfast.model.json import Json
 from holdfast.model.write_result import WriteFailure
-from holdfast.providers.openstack.calls import Calls, Place
+from holdfast.providers.openstack.calls import Calls, ServiceDialect
 from holdfast.providers.openstack.kind_definition import (
     NAME,
     Item,
@@ -41,7 +41,7 @@ class _ProjectManner(Manner):
 
 PROJECT: Final = KindDefinition(
     kind="Project",
-    place=Place("identity"),
+    place=ServiceDialect("identity"),
     path="/projects",
     one="project",
     many="projects",
@@ -63,7 +63,7 @@ PROJECT: Final = KindDefinition(
 
 USER: Final = KindDefinition(
     kind="User",
-    place=Place("identity"),
+    place=ServiceDialect("identity"),
     path="/users",
     one="user",
     many="users",

@@ -10,7 +10,7 @@ from holdfast.model.json import Json
 from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, WriteResult
 from holdfast.providers import url_paths
-from holdfast.providers.openstack.calls import Calls, Place
+from holdfast.providers.openstack.calls import Calls, ServiceDialect
 from holdfast.providers.openstack.kind_definition import (
     NAME,
     Item,
@@ -94,7 +94,7 @@ class _ImageManner(Manner):
 
 IMAGE: Final = KindDefinition(
     kind="Image",
-    place=Place("image"),
+    place=ServiceDialect("image"),
     path="/images",
     one="",
     many="images",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from holdfast.providers.openstack.calls import Place
+from holdfast.providers.openstack.calls import ServiceDialect
 from holdfast.providers.openstack.kind_definition import (
     NAME,
     KindDefinition,
@@ -22,7 +22,7 @@ from holdfast.providers.openstack.kind_definition import (
 )
 from holdfast.providers.openstack.subresources.tags import Tags
 
-_PLACE: Final = Place("network")
+_PLACE: Final = ServiceDialect("network")
 
 NETWORK: Final = KindDefinition(
     kind="Network",

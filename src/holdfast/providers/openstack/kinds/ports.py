@@ -7,7 +7,7 @@ from typing import Final
 
 from holdfast.provider import Json, Target, WriteFailure
 from holdfast.providers.openstack import naming
-from holdfast.providers.openstack.calls import Calls, Place
+from holdfast.providers.openstack.calls import Calls, ServiceDialect
 from holdfast.providers.openstack.kind_definition import (
     NAME,
     Item,
@@ -22,7 +22,7 @@ from holdfast.providers.openstack.subresources.rules import Rules
 from holdfast.providers.openstack.subresources.subports import SubPorts
 from holdfast.providers.openstack.subresources.tags import Tags
 
-_PLACE: Final = Place("network")
+_PLACE: Final = ServiceDialect("network")
 
 
 class _PortManner(Manner):

@@ -8,7 +8,7 @@ from typing import Final
 from holdfast.provider import Json, Target, WriteFailure
 from holdfast.providers import url_paths
 from holdfast.providers.openstack import defaults
-from holdfast.providers.openstack.calls import Calls, Place
+from holdfast.providers.openstack.calls import Calls, ServiceDialect
 from holdfast.providers.openstack.kind_definition import (
     NAME,
     Item,
@@ -26,7 +26,7 @@ from holdfast.providers.openstack.subresources import interfaces
 from holdfast.providers.openstack.subresources.interfaces import Interfaces
 from holdfast.providers.openstack.subresources.tags import Tags
 
-_PLACE: Final = Place("network")
+_PLACE: Final = ServiceDialect("network")
 
 
 class _RouterManner(Manner):

@@ -11,7 +11,7 @@ from holdfast.model.json import Json
 from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, WriteResult
 from holdfast.providers import url_paths
-from holdfast.providers.openstack.calls import Calls, Place
+from holdfast.providers.openstack.calls import Calls, ServiceDialect
 from holdfast.providers.openstack.kind_definition import (
     NAME,
     Item,
@@ -28,7 +28,7 @@ from holdfast.providers.openstack.subresources.tags import Tags
 from holdfast.providers.protocol import Target
 
 MICROVERSION: Final = "2.46"  # the last that tells the id of a server's flavour
-_PLACE: Final = Place("compute", MICROVERSION)
+_PLACE: Final = ServiceDialect("compute", MICROVERSION)
 _INTERFACES: Final = attachments.interfaces(_PLACE)
 _VOLUMES: Final = attachments.volumes(_PLACE)
 _SETTLED: Final = frozenset({"ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED", "SHELVED", "SHELVED_OFFLOADED", "RESCUE"})

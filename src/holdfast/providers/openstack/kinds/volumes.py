@@ -8,7 +8,7 @@ from typing import Final
 from holdfast.model.json import Json
 from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, WriteResult
-from holdfast.providers.openstack.calls import Calls, Place
+from holdfast.providers.openstack.calls import Calls, ServiceDialect
 from holdfast.providers.openstack.kind_definition import (
     NAME,
     Item,
@@ -24,7 +24,7 @@ from holdfast.providers.openstack.subresources.maps import Entries
 from holdfast.providers.protocol import Target
 
 SERVICE: Final = "block-storage"
-_PLACE: Final = Place(SERVICE)
+_PLACE: Final = ServiceDialect(SERVICE)
 _SETTLED: Final = frozenset({"available", "in-use", "reserved", "maintenance"})
 
 

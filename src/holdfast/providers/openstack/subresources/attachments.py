@@ -11,7 +11,7 @@ from holdfast.model.json import Json
 from holdfast.model.write_result import WriteFailure
 from holdfast.providers import url_paths
 from holdfast.providers.openstack import status_mapping
-from holdfast.providers.openstack.calls import Calls, Place
+from holdfast.providers.openstack.calls import Calls, ServiceDialect
 from holdfast.providers.openstack.kind_definition import Companion, Item
 
 _VOLUMES: Final = "os-extended-volumes:volumes_attached"
@@ -30,7 +30,7 @@ PORTS: Final = Companion(
 class Plugs:
     """Things plugged into a server, known by their ids; where none are declared, others may plug what they like."""
 
-    place: Place
+    place: ServiceDialect
     name: str
     key: str  # of a row: portId
     suffix: str  # /os-interface
@@ -77,12 +77,12 @@ class Plugs:
         return {row[self.key] for row in self.rows(item)} == {row.get(self.key) for row in wanted or ()} - {None}
 
 
-def interfaces(place: Place) -> Plugs:
+def interfaces(place: ServiceDialect) -> Plugs:
     """Return the ports of servers."""
     return Plugs(place, "interfaces", "portId", "/os-interface", "interfaceAttachment", "port_id")
 
 
-def volumes(place: Place) -> Plugs:
+def volumes(place: ServiceDialect) -> Plugs:
     """Return the volumes of servers."""
     return Plugs(place, "volumes", "volumeId", "/os-volume_attachments", "volumeAttachment", "volumeId")
 

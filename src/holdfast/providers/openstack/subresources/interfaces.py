@@ -11,10 +11,10 @@ from holdfast.model.json import Json
 from holdfast.model.write_result import WriteFailure
 from holdfast.providers import url_paths
 from holdfast.providers.openstack import status_mapping
-from holdfast.providers.openstack.calls import Calls, Place
+from holdfast.providers.openstack.calls import Calls, ServiceDialect
 from holdfast.providers.openstack.kind_definition import Companion, Item
 
-_PLACE: Final = Place("network")
+_PLACE: Final = ServiceDialect("network")
 _OWNERS: Final = (
     "network:router_interface",
     "network:router_interface_distributed",

@@ -10,7 +10,7 @@ from holdfast.model.json import Json
 from holdfast.model.write_result import WriteFailure
 from holdfast.providers import url_paths
 from holdfast.providers.openstack import status_mapping
-from holdfast.providers.openstack.calls import Calls, Place
+from holdfast.providers.openstack.calls import Calls, ServiceDialect
 from holdfast.providers.openstack.kind_definition import Item
 
 
@@ -18,7 +18,7 @@ from holdfast.providers.openstack.kind_definition import Item
 class Entries:
     """A map of texts."""
 
-    place: Place
+    place: ServiceDialect
     path: str  # of the kind
     name: str
     api: str  # the key of the map in a thing

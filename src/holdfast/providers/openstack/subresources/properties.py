@@ -14,10 +14,10 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.write_result import WriteFailure
 from holdfast.providers import url_paths
-from holdfast.providers.openstack.calls import Calls, Place
+from holdfast.providers.openstack.calls import Calls, ServiceDialect
 from holdfast.providers.openstack.kind_definition import Item
 
-PLACE: Final = Place("image")
+PLACE: Final = ServiceDialect("image")
 PATCH: Final = {"Content-Type": "application/openstack-images-v2.1-json-patch"}
 _OWN: Final = frozenset(
     {

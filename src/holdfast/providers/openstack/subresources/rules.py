@@ -19,7 +19,7 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.write_result import WriteFailure
 from holdfast.providers.openstack import naming, status_mapping
-from holdfast.providers.openstack.calls import Calls, Place
+from holdfast.providers.openstack.calls import Calls, ServiceDialect
 from holdfast.providers.openstack.kind_definition import Item
 
 PATH: Final = "/security-group-rules"
@@ -33,7 +33,7 @@ FIELDS: Final = (
     "remote_group_id",
     "remote_address_group_id",
 )
-_PLACE: Final = Place("network")
+_PLACE: Final = ServiceDialect("network")
 _FAMILIES: Final = {"ipv4": "IPv4", "ipv6": "IPv6"}
 _ANY: Final = frozenset({"", "any", "-1"})
 _PROTOCOLS: Final = {  # the names that Neutron itself has for these numbers

@@ -14,10 +14,10 @@ from holdfast.model.json import Json
 from holdfast.model.write_result import WriteFailure
 from holdfast.providers import url_paths
 from holdfast.providers.openstack import naming, status_mapping
-from holdfast.providers.openstack.calls import Calls, Place
+from holdfast.providers.openstack.calls import Calls, ServiceDialect
 from holdfast.providers.openstack.kind_definition import Item
 
-_PLACE: Final = Place("network")
+_PLACE: Final = ServiceDialect("network")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.write_result import WriteFailure
 from holdfast.providers import url_paths
-from holdfast.providers.openstack.calls import Calls, Place
+from holdfast.providers.openstack.calls import Calls, ServiceDialect
 from holdfast.providers.openstack.kind_definition import Item
 
 
@@ -16,7 +16,7 @@ from holdfast.providers.openstack.kind_definition import Item
 class Tags:
     """The tags of a kind."""
 
-    place: Place
+    place: ServiceDialect
     path: str  # of the kind
     name: str = "tags"
     default: Json = field(default_factory=list)

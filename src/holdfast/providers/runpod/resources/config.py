@@ -100,7 +100,7 @@ _Reader = Callable[[dict[str, Json], Values, EnvPolicy, bytes], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class FieldPlan:
     """Which fields of a class are read, and how; made once a class."""
 
     numbers: tuple[str, ...]
@@ -109,7 +109,7 @@ class Plan:
     others: tuple[str, ...]  # unknown fields of subclasses
 
 
-def of(plan: Plan, values: Values, policy: EnvPolicy, key: bytes) -> dict[str, Json]:
+def of(plan: FieldPlan, values: Values, policy: EnvPolicy, key: bytes) -> dict[str, Json]:
     """Return the configuration document."""
     out: dict[str, Json] = {"kind": "Endpoint"}
     for name in plan.numbers:
@@ -215,7 +215,7 @@ def prepare(cls: type[ServerlessResource]) -> None:
     cls._hashed_fields = frozenset(
         hashed | {name for name, meant in endpoint_fields.SPELLINGS.items() if meant in hashed}
     )
-    cls._plan = Plan(
+    cls._plan = FieldPlan(
         tuple(name for name in _NUMBERS if name in hashed),
         tuple(name for name in _WORDS if name in hashed),
         tuple(reader for name, reader in _READERS.items() if name in hashed),

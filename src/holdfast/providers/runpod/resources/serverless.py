@@ -59,7 +59,7 @@ class ServerlessResource(DeployableResource):
     _hashed_fields: ClassVar[AbstractSet[str]] = frozenset()
     """Fields that count as configuration, filled in for each class: all that are not runtime, excluded, identity, or
     of the other compute family. A subclass that sets it has it as given."""
-    _plan: ClassVar[config.Plan]
+    _plan: ClassVar[config.FieldPlan]
 
     cudaVersions: list[CudaWord] | None = []  # noqa: RUF012 - pydantic copies it
     env: dict[str, str] | None = Field(default=None, repr=False)
