@@ -202,9 +202,9 @@ def unlike(value: Json) -> list[Json]:
 def leaves(value: Json, pointer: Pointer = ()) -> list[tuple[Pointer, Json]]:
     """List every scalar of a document with its place."""
     if isinstance(value, dict):
-        return [found for key, item in value.items() for found in leaves(item, (*pointer, key))]
+        return [leave for key, item in value.items() for leave in leaves(item, (*pointer, key))]
     if isinstance(value, list):
-        return [found for index, item in enumerate(value) for found in leaves(item, (*pointer, index))]
+        return [leave for index, item in enumerate(value) for leave in leaves(item, (*pointer, index))]
     return [(pointer, value)]
 
 

@@ -34,7 +34,7 @@ class Folder:
         return json.loads(self(*args, "-o", "json", code=code))
 
     def files(self) -> dict[str, dict[str, Any]]:
-        return {each.stem: yaml.safe_load(each.read_text()) for each in sorted((self.path / "fleet").glob("*.yaml"))}
+        return {item.stem: yaml.safe_load(item.read_text()) for item in sorted((self.path / "fleet").glob("*.yaml"))}
 
     def touched(self) -> dict[str, int]:
-        return {each.name: each.stat().st_mtime_ns for each in (self.path / "fleet").iterdir()}
+        return {item.name: item.stat().st_mtime_ns for item in (self.path / "fleet").iterdir()}

@@ -285,7 +285,7 @@ def test_a_killed_process_leaves_an_operation_that_the_next_one_carries_on(fresh
         [sys.executable, "-m", "holdfast", "apply", "--yes"], cwd=tmp_path, env=environ, stdout=subprocess.DEVNULL
     )
     deadline = time.monotonic() + 240
-    while not any("operation" in each.path.casefold() for each in fresh.world.journal.find("GET")):
+    while not any("operation" in item.path.casefold() for item in fresh.world.journal.find("GET")):
         assert time.monotonic() < deadline, "it never came to ask about the operation"
         time.sleep(0.02)
     dying.kill()

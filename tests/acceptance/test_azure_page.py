@@ -54,7 +54,7 @@ def test_the_page_names_every_word_of_a_connection_every_way_to_sign_in_and_ever
         for word in settings.SETTINGS.table
         if word not in ("subscription", "resource_group", "auth", "habits")
     ]
-    words += [f"type: {each}" for each in settings.AUTHS]
+    words += [f"type: {item}" for item in settings.AUTHS]
     words += [f"| `{word}" for word in type_catalog._WORDS if word != "types"]
     assert [word for word in words if word not in PAGE] == []
 

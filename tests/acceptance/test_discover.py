@@ -150,14 +150,14 @@ def test_a_project_that_declares_nothing_yet_can_be_discovered(folder):
 def test_what_is_written_is_in_sync_at_once_and_covers_everything(folder, policy):
     written = holdfast(folder, "discover", "--write", "found", "--policy", policy, "-o", "json")
     assert written.returncode == 0, written.stderr
-    files = [one["file"] for one in json.loads(written.stdout)["written"]]
+    files = [item["file"] for item in json.loads(written.stdout)["written"]]
     assert len(files) == len(set(files)) == 8
     assert all((folder / file).is_file() for file in files)
     before = [(path, path.read_bytes()) for path in sorted((folder / "live").rglob("*")) if path.is_file()]
     planned = holdfast(folder, "plan", "-f", "found", "--detailed-exitcode", "-o", "json")
     assert planned.returncode == 0, planned.stdout + planned.stderr
     resources = json.loads(planned.stdout)["resources"]
-    assert {(one["status"], one["action"]) for one in resources} == {("in_sync", "adopt")}
+    assert {(resource["status"], resource["action"]) for resource in resources} == {("in_sync", "adopt")}
     assert len(resources) == 8
     assert holdfast(folder, "apply", "-y", "-f", "found").returncode == 0
     assert holdfast(folder, "check", "-f", "found", "--detailed-exitcode").returncode == 0

@@ -223,7 +223,7 @@ def test_the_manager_lists_finds_and_undeploys(server):
         assert sorted(manager.list_all_resources()) == ["CpuLiveServerless:cpu"]
 
     asyncio.run(story())
-    assert [each.fields["name"] for each in server.account.endpoints.values()] == ["cpu"]
+    assert [endpoint.fields["name"] for endpoint in server.account.endpoints.values()] == ["cpu"]
 
 
 def test_what_exists_already_can_be_registered(server):

@@ -108,7 +108,7 @@ def test_a_file_is_replaced_as_a_whole_and_nothing_is_printed(folder):
         assert reader.read() == "old\n", "who has it open goes on reading what there was"
     assert values(target.read_text())
     assert target.stat().st_mode & 0o777 == 0o640
-    assert [each.name for each in folder.path.iterdir() if "out.prom" in each.name] == ["out.prom"]
+    assert [item.name for item in folder.path.iterdir() if "out.prom" in item.name] == ["out.prom"]
 
 
 def test_a_file_that_cannot_be_written_is_an_error(folder):
@@ -154,7 +154,7 @@ def test_the_table_on_the_page_is_what_is_printed(folder):
     hint = "run python tools/metrics_table.py | python tools/replace_section.py docs/metrics.md families"
     assert {name: what for name, _, _, what in rows} == helps, hint
     assert {name: "gauge" if sort == "info" else sort for name, _, sort, _ in rows} == types, hint
-    labels = {name: set(re.findall(r"`(\w+)`", found)) for name, found, _, _ in rows}
+    labels = {name: set(re.findall(r"`(\w+)`", row)) for name, row, _, _ in rows}
     for family in prometheus(text):
         for sample in family.samples:
             assert set(sample.labels) == labels[sample.name], hint
@@ -176,7 +176,7 @@ def test_the_page_is_in_the_navigation_and_its_commands_exist():
 
 def test_the_alerts_of_the_example_are_about_families_and_labels_that_exist():
     rules = yaml.safe_load(ALERTS.read_text(encoding="utf-8"))["groups"][0]["rules"]
-    known = {each.name: set(each.labels) for each in definitions.ALL}
+    known = {item.name: set(item.labels) for item in definitions.ALL}
     for rule in rules:
         named = set(re.findall(r"holdfast_\w+", rule["expr"]))
         assert named, rule

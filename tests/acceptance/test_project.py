@@ -66,7 +66,7 @@ def direct_dependencies() -> list[str]:
             "build-system": {"requires": list(build)},
             "project": {"dependencies": list(core), "optional-dependencies": dict(extras)},
         }:
-            requirements = [*build, *core, *(one for extra in extras.values() for one in extra)]
+            requirements = [*build, *core, *(item for extra in extras.values() for item in extra)]
         case _:
             pytest.fail("pyproject.toml lacks its build requirements, dependencies or extras")
     names = {re.split(r"[\s\[<>=!~;]", requirement)[0] for requirement in requirements}

@@ -96,8 +96,8 @@ def test_it_is_paused_resumed_undone_and_the_history_tells(folder):
     folder("apply", "-y")
     assert folder.levels() == {"info": 10}, "what was undone is not tried again by itself"
     history = folder.json("rollout", "history", "web")
-    assert [each["phase"] for each in history["rollouts"]] == ["complete", "rolled-back"]
-    assert [each["content"]["resource"]["content"]["level"] for each in history["revisions"]["web"]] == [
+    assert [rollout["phase"] for rollout in history["rollouts"]] == ["complete", "rolled-back"]
+    assert [item["content"]["resource"]["content"]["level"] for item in history["revisions"]["web"]] == [
         "info",
         "debug",
     ]
@@ -279,7 +279,7 @@ def test_lists_without_an_order_rewritten_fields_and_modes_by_the_command_line(f
     edit(mode="enforce")
     assert "in waves of 1, 1, 2, 4, 2, rewriting 10 of them" in folder("plan")
     folder("apply", "-y")
-    assert {(name, each["image"]) for name, each in folder.files().items()} == {(f"web-{i}", "two") for i in range(10)}
+    assert {(name, file["image"]) for name, file in folder.files().items()} == {(f"web-{i}", "two") for i in range(10)}
 
 
 def test_the_limit_over_all_templates_is_told_where_it_holds_a_rollout(folder):
@@ -299,13 +299,13 @@ def test_the_limit_over_all_templates_is_told_where_it_holds_a_rollout(folder):
     folder("apply", "-y")
     both("debug", ready)
     folder("apply", "-y")
-    found = {each["name"]: each for each in folder.json("rollout", "status")}
+    found = {item["name"]: item for item in folder.json("rollout", "status")}
     assert found["api"]["states"] == {"ready": 10, "creating": 1}
     assert found["web"]["upToDate"] == 10, "one of the two turns was left"
     (folder.path / "holdfast.yaml").write_text(PROJECT + "rollouts: {atOnce: 1}\n")
     both("warning", ready)
     folder("apply", "-y")
-    found = {each["name"]: each for each in folder.json("rollout", "status")}
+    found = {item["name"]: item for item in folder.json("rollout", "status")}
     assert found["web"]["waits"] == ["1 of 1 slots over all templates are at work: api 1"]
     assert found["web"]["upToDate"] == 0
     assert "waits: 1 of 1 slots over all templates" in folder("rollout", "status", "web")

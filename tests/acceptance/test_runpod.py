@@ -88,19 +88,23 @@ def test_fifty_endpoints_of_all_kinds_with_eight_moved_behind_our_back(tmp_path,
     server.journal.clear()
     checked = holdfast(tmp_path, server, "check", "-f", "endpoints.yaml", "--detailed-exitcode", "-o", "json")
     assert checked.returncode == 4, checked.stdout + checked.stderr
-    drifted = [each for each in json.loads(checked.stdout)["resources"] if each["status"] == "drifted"]
-    found = {each["address"].rpartition("/")[2]: {f["path"] for f in each["findings"]} for each in drifted}
+    drifted = [resource for resource in json.loads(checked.stdout)["resources"] if resource["status"] == "drifted"]
+    found = {item["address"].rpartition("/")[2]: {f["path"] for f in item["findings"]} for item in drifted}
     assert found.keys() == edits.keys() | idle
     assert all("/workersMax" in found[name] for name in idle)
     for name, path in edits.items():
-        assert any(each.startswith(path) for each in found[name]), (name, found[name])
+        assert any(item.startswith(path) for item in found[name]), (name, found[name])
     pages = -(-50 // PAGE)
     assert len(server.journal) <= pages + len(found), server.counts()
     assert server.writes() == []
     # Scaling leaves no trace at RunPod: whose hand it was is not to be known, and that is what is said.
     blamed = dict.fromkeys(idle, "RunPod itself") | dict.fromkeys(edits, "user_alice") | {"e04": ACCOUNT_USER}
-    assert {each["address"].rpartition("/")[2]: each["attributedTo"][0]["who"] for each in drifted} == blamed
-    assert all(each["attributedTo"] == [] for each in json.loads(checked.stdout)["resources"] if each not in drifted)
+    assert {item["address"].rpartition("/")[2]: item["attributedTo"][0]["who"] for item in drifted} == blamed
+    assert all(
+        resource["attributedTo"] == []
+        for resource in json.loads(checked.stdout)["resources"]
+        if resource not in drifted
+    )
 
     said = holdfast(tmp_path, server, "check", "-f", "endpoints.yaml").stdout
     assert {who: said.count(f"by {who}") for who in ("RunPod itself", "user_alice", ACCOUNT_USER)} == {
@@ -127,7 +131,7 @@ def test_what_the_platform_did_by_itself_is_told_and_not_fought(tmp_path, server
     wanted = text.replace("onDrift: correct}", "onDrift: correct, onDriftPaths: {/workersMax: correct}}")
     (tmp_path / "endpoints.yaml").write_text(wanted)
     assert holdfast(tmp_path, server, "apply", "-f", "endpoints.yaml", "-y").returncode == 0
-    assert {each.fields["workersMax"] for each in server.account.endpoints.values()} == {5}
+    assert {endpoint.fields["workersMax"] for endpoint in server.account.endpoints.values()} == {5}
 
 
 def test_drift_is_put_back_minimally_and_the_next_check_is_clean(tmp_path, server):
@@ -142,7 +146,7 @@ def test_drift_is_put_back_minimally_and_the_next_check_is_clean(tmp_path, serve
     assert server.account.template_of(console.named("e02")).fields["imageName"] == "user/image:1.0"
     server.journal.clear()
     checked = holdfast(tmp_path, server, "check", "-f", "endpoints.yaml", "-o", "json")
-    statuses = {each["address"]: each["status"] for each in json.loads(checked.stdout)["resources"]}
+    statuses = {resource["address"]: resource["status"] for resource in json.loads(checked.stdout)["resources"]}
     assert statuses["prod/Endpoint/e02"] == "in_sync"
     assert server.writes() == []
 

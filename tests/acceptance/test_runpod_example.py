@@ -75,16 +75,19 @@ def test_the_manifests_are_applied_and_clean_afterwards(tmp_path, server):
     for command in (("apply", "-y"), ("check", "--detailed-exitcode")):
         done = run(*command, cwd=tmp_path, RUNPOD_API_KEY=server.token)
         assert done.returncode == 0, done.stdout + done.stderr
-    assert sorted(each.fields["name"] for each in server.account.endpoints.values()) == ["inference-lb", "worker"]
+    assert sorted(endpoint.fields["name"] for endpoint in server.account.endpoints.values()) == [
+        "inference-lb",
+        "worker",
+    ]
     (volume,) = server.account.volumes
     assert server.console().named("worker").fields["networkVolumeIds"] == [volume]
 
 
 def test_every_manifest_on_the_page_is_one(tmp_path, server):
     found = [document.value for block in blocks("yaml") for document in yaml_reader.documents(block.encode())]
-    resources = [each for each in found if "kind" in each]
+    resources = [item for item in found if "kind" in item]
     assert len(resources) >= 2
-    assert {each["kind"] for each in resources} <= kinds.shipped().keys()
+    assert {resource["kind"] for resource in resources} <= kinds.shipped().keys()
 
 
 def test_every_command_on_the_page_exists_with_its_options():

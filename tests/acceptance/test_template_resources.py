@@ -70,7 +70,7 @@ def test_to_switch_between_the_spellings_rolls_nothing_and_writes_nothing(folder
     before = folder.touched()
     folder.write(second)
     planned = folder.json("plan", "--detailed-exitcode")
-    assert [each["action"] for each in planned["resources"]] == ["none"] * 4
+    assert [resource["action"] for resource in planned["resources"]] == ["none"] * 4
     (template,) = folder.json("rollout", "status")
     assert (template["upToDate"], template["rollout"], template["findings"]) == (4, None, [])
     assert "0 added, 0 changed, 0 replaced, 0 destroyed" in folder("apply", "-y")
@@ -209,7 +209,7 @@ def test_23_children_stamped_by_karpenter_are_bound_by_their_hash_or_left_alone(
     folder("apply", "-y", code=None)
     assert folder.touched() == before, "nobody is stamped as clean, and nobody is written over"
     (template,) = folder.json("rollout", "status")
-    assert {(each["child"], each["reason"]) for each in template["findings"]} == {
+    assert {(finding["child"], finding["reason"]) for finding in template["findings"]} == {
         ("fleet/Document/strange", "unrecorded-template")
     }
     made_from = folder.json("explain", "fleet/Document/node-a")["template"]["madeFrom"]["pool"]

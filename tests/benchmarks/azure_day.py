@@ -261,8 +261,8 @@ class Run:
 
     async def _figures(self, begin: float, resources: int) -> Day:
         journal = self.world.journal
-        puts = [each for each in journal.find("PUT") if each.accepted]
-        reads = [each for each in journal if each.method in ("GET", "HEAD") and each.status != 429]
+        puts = [item for item in journal.find("PUT") if item.accepted]
+        reads = [item for item in journal if item.method in ("GET", "HEAD") and item.status != 429]
         name = self.mode if self.heeds_quota else f"{self.mode}, blind to quota"
         day = Day(name, self.hours, resources, len(puts), edits=len(self.made))
         day.needless = len(journal.needless())
@@ -277,7 +277,7 @@ class Run:
     def _delay(self, at: float, ident: str, pointer: str, puts: Sequence[Any]) -> float:
         """Return how long it took until an edit was seen; who does not look undoes it with the next PUT."""
         if self.mode == "put_only":
-            times = [each.at for each in puts if each.path.casefold() == ident and each.at >= at]
+            times = [put.at for put in puts if put.path.casefold() == ident and put.at >= at]
         else:
             times = [when for when, which, path in self.seen if which == ident and path == pointer and when >= at]
         return min(times, default=float("inf")) - at
@@ -286,8 +286,8 @@ class Run:
 def _most(entries: Sequence[Any], begin: float) -> int:
     """Return the most of them in any one hour of the day."""
     hours: dict[int, int] = {}
-    for each in entries:
-        hour = int((each.at - begin) // 3600)
+    for entry in entries:
+        hour = int((entry.at - begin) // 3600)
         hours[hour] = hours.get(hour, 0) + 1
     return max(hours.values(), default=0)
 

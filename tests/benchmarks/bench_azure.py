@@ -20,7 +20,7 @@ def main() -> None:
     """Print the table, and whether the promises are kept."""
     hours = float(sys.argv[1]) if len(sys.argv) > 1 else 24.0
     runs = (Run("get_put", hours), Run("put_only", hours), Run("put_only", hours, heeds_quota=False))
-    days = [each.go() for each in runs]
+    days = [run.go() for run in runs]
     print(
         f"{days[0].resources} resources of 12 types, {hours:g} virtual hours, 1,200 writes and 12,000 reads an hour:\n"
     )

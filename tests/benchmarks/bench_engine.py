@@ -129,7 +129,7 @@ class Setting:
     def fleet(self, addresses: list[Address]) -> ResourceSet:
         listed = [Declaration(a, "http", "http.holdfast.dev/v1", _BODY) for a in addresses]
         graph, _ = dependency_graph.build(listed)
-        return ResourceSet({each.address: each for each in listed}, graph)
+        return ResourceSet({item.address: item for item in listed}, graph)
 
     def looker(self, world: Connections, addresses: list[Address]) -> tuple[ResourceResolver, Checker]:
         preparer = ResourceResolver(self.store, world, self.fleet(addresses), self.fingerprint, lambda _d: Resolver({}))
@@ -239,10 +239,10 @@ async def measure(port: int, folder: Path) -> list[dict[str, object]]:
     async with small.world() as world:
         preparer, checker = small.looker(world, small.addresses)
         ready, _ = await preparer.prepare(small.addresses)
-    plain = [_without_lists(one) for one in ready]
+    plain = [_without_lists(item) for item in ready]
     async with small.world() as world:
         _, checker = small.looker(world, small.addresses)
-        assert not any(one.is_fast for one in await checker.check_all(plain))  # what is measured parses everything
+        assert not any(item.is_fast for item in await checker.check_all(plain))  # what is measured parses everything
         ours = min([await cpu(lambda: checker.check_all(plain)) for _ in range(5)])
         whole = min([await cpu(lambda: checker.check_all(plain, fresh=True)) for _ in range(3)])
     floor = min([await cpu(lambda: floor_single(port, folder / "floor.db")) for _ in range(5)])
@@ -277,7 +277,7 @@ async def measure(port: int, folder: Path) -> list[dict[str, object]]:
             report = await check_resources(preparer, checker, record=False)
             row(f"{count:,}: plan, 1 % drifted", time.perf_counter() - started, "s")
             row(f"{count:,}: the same, memory per resource", max(0, _resident() - before) / count, "bytes")
-            assert sum(one.verdict.status is not Status.IN_SYNC for one in report.checked) == drifted
+            assert sum(item.verdict.status is not Status.IN_SYNC for item in report.checked) == drifted
             del report, preparer, checker
         async with setting.world() as world:
             preparer, checker = setting.looker(world, setting.addresses[count - drifted :])

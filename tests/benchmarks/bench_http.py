@@ -121,7 +121,7 @@ class Bench:
                 raise SystemExit("not the same bytes")
 
     async def list(self) -> None:
-        known = {target.id: found.raw_digest for target, found in zip(self.targets, self.found, strict=True)}
+        known = {target.id: element.raw_digest for target, element in zip(self.targets, self.found, strict=True)}
         async for item in self.reader.list("Thing"):
             if known[item.id] != item.raw_digest:
                 raise SystemExit("not the same bytes")

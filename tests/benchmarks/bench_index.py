@@ -50,7 +50,7 @@ def write(folder: Path, files: int, per_file: int) -> None:
     infra.mkdir(parents=True)
     for number in range(files):
         first = number * per_file
-        text = "---\n".join(_DOCUMENT.format(one) for one in range(first, first + per_file))
+        text = "---\n".join(_DOCUMENT.format(item) for item in range(first, first + per_file))
         (infra / f"f{number}.yaml").write_text(text)
 
 

@@ -76,7 +76,7 @@ async def ours(port: int, database: Path, *, lists: bool) -> float:
         async with setting.world() as world:
             resolver, checker = setting.looker(world, setting.addresses)
             report = await check_resources(resolver, checker)
-            assert sum(one.verdict.status is not Status.IN_SYNC for one in report.checked) == DRIFTED
+            assert sum(item.verdict.status is not Status.IN_SYNC for item in report.checked) == DRIFTED
 
     seconds = await bench_engine.cpu(check)
     await store.close()

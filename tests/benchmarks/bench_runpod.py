@@ -173,7 +173,7 @@ def checks(flash: Flash, folder: Path, where: dict[str, Any]) -> list[dict[str, 
         start = time.process_time()
         seen = asyncio.run(manager.check(*configs))
         times["mine"].append(time.process_time() - start)
-        if not all(each.is_in_sync for each in seen):
+        if not all(item.is_in_sync for item in seen):
             raise SystemExit("not everything is in sync: the comparison would mean nothing")
     ms = {name: statistics.median(values) * 1e3 for name, values in times.items()}
     return [

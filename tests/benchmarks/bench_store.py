@@ -134,7 +134,7 @@ class Filled:
         due = self.runner.run(self.store.due(2 * NOW, DUE))
         self.commit(
             Transaction(
-                updates=PartialUpdates(unchanged=[UnchangedCheck(one.address, NOW, next(self.later)) for one in due])
+                updates=PartialUpdates(unchanged=[UnchangedCheck(item.address, NOW, next(self.later)) for item in due])
             )
         )
 
@@ -157,7 +157,7 @@ class Filled:
 
         async def whole() -> int:
             settled = [len(await self.store.find_unchanged(*FAMILY, page)) for page in self.listed]
-            return sum(settled) + len([one async for one in self.store.unchecked(*FAMILY, NOW)])
+            return sum(settled) + len([item async for item in self.store.unchecked(*FAMILY, NOW)])
 
         self.require(self.runner.run(whole()))
 
@@ -226,7 +226,7 @@ def recording(filled: Filled, plain: Plain) -> dict[str, Call]:
     others = [chance.sample(range(SMALL // 2, SMALL), BATCH) for _ in range(4)]
     changed = [replace_all(batch, reason) for reason in ("as declared again", "as declared") for batch in others]
     touched = [
-        [UnchangedCheck(one.address, NOW, one.schedule.due_at) for one in map(state, batch)] for batch in batches
+        [UnchangedCheck(item.address, NOW, item.schedule.due_at) for item in map(state, batch)] for batch in batches
     ]
     return {
         ANCHOR: in_turn(plain.anchor(batch) for batch in batches),
@@ -243,14 +243,14 @@ def recording(filled: Filled, plain: Plain) -> dict[str, Call]:
 def replace_all(numbers: list[int], reason: str) -> list[ResourceState]:
     """Return resources whose detail differs from what it was."""
     states = [state(number) for number in numbers]
-    return [replace(each, observed=replace(each.observed, reason=reason)) for each in states]
+    return [replace(item, observed=replace(item.observed, reason=reason)) for item in states]
 
 
 def checked(states: list[ResourceState]) -> Transaction:
     """Return the record of checks, one event each."""
     data = {"status": "in_sync", "findings": 0}
     return Transaction(
-        states=states, events=[AuditEvent(NOW, "check.finished", str(one.address), data) for one in states]
+        states=states, events=[AuditEvent(NOW, "check.finished", str(state.address), data) for state in states]
     )
 
 
@@ -320,7 +320,7 @@ def run(rounds: int = 9) -> list[dict[str, object]]:
 
 def bars(rows: list[dict[str, object]]) -> list[dict[str, object]]:
     """Return what was promised beside what was measured."""
-    value = {str(one["what"]): float(str(one["value"])) for one in rows}
+    value = {str(row["what"]): float(str(row["value"])) for row in rows}
     sizes = [value[f"{count:,} resources"] for count in (SMALL, LARGE)]
     due = [value[f"take {DUE} due of {count:,} and push back"] for count in (SMALL, LARGE)]
     return [

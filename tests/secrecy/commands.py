@@ -41,7 +41,7 @@ def _ended(arguments: Sequence[str], err: BinaryIO) -> int | str:
 def _streams(out: BinaryIO, err: BinaryIO) -> Iterator[None]:
     """Give the command files for a terminal, and this process back what it had."""
     before = sys.stdout, sys.stderr, sys.argv, sys.excepthook
-    sys.stdout, sys.stderr = (_text(each) for each in (out, err))
+    sys.stdout, sys.stderr = (_text(item) for item in (out, err))
     try:
         yield
     finally:

@@ -93,7 +93,7 @@ class History:
         ]
         if shape == "named":
             key = self.chance.choice(("name", "key", "id"))
-            elements = [{key: f"n{place}", **each} for place, each in enumerate(elements)]
+            elements = [{key: f"n{place}", **element} for place, element in enumerate(elements)]
         return elements
 
     def fields(self, depth: int, *, secret: bool) -> dict[str, Any]:
@@ -185,7 +185,7 @@ class History:
         return self.rotated() if isinstance(value, str) and self._is_secret(value) else value
 
     def _is_secret(self, value: Any) -> bool:
-        return value in self.known or any(value == each.value for each in self.live)
+        return value in self.known or any(value == item.value for item in self.live)
 
     def _holds_secret(self, value: Any) -> bool:
         if isinstance(value, dict):
@@ -238,7 +238,7 @@ class History:
     def echo(self, document: dict[str, Any]) -> str:
         """Let the service repeat a secret that Holdfast was given, or that it shows where it belongs."""
         shown = {key: item for key, item in document.items() if key != SAID}
-        inside = [each.value for each in self.live if _mentions(shown, each.value)]
+        inside = [element.value for element in self.live if _mentions(shown, element.value)]
         value = self.chance.choice(self.known + inside)
         said = document.setdefault(SAID, {})
         spelt = self.chance.choice(("plain", "text", "key", "url", "base64", "json", "deep"))
@@ -370,7 +370,7 @@ def _forget(history: History) -> None:
 
 def _forget_gone(history: History, document: dict[str, Any]) -> None:
     shown = {key: item for key, item in document.items() if key != SAID}
-    gone = [each.value for each in history.live if not _mentions(shown, each.value)]
+    gone = [element.value for element in history.live if not _mentions(shown, element.value)]
     forms = [form for value in gone for form in spellings(value)]
     said = document.get(SAID, {})
     for key in [key for key, item in said.items() if any(form in json.dumps(item).encode() for form in forms)]:
@@ -446,5 +446,5 @@ def _in_manifest(history: History, before: bytes) -> list[str]:
     """Return what commands wrote into the manifests; what stood there in clear before is no news."""
     pile = Haystack()
     pile.add("a manifest", history.manifest.read_bytes())
-    sought = [each for each in (*history.needles, *history.live) if each.value.encode() not in before]
-    return pile.found([each for each in sought if not each.sort.startswith("a value at a path")])
+    sought = [needle for needle in (*history.needles, *history.live) if needle.value.encode() not in before]
+    return pile.found([item for item in sought if not item.sort.startswith("a value at a path")])

@@ -96,7 +96,7 @@ class Haystack:
     def add_files(self, folder: Path, left_out: frozenset[Path]) -> None:
         """Put every file below a folder on the pile, databases cell by cell as well."""
         for file in sorted(folder.rglob("*")):
-            if not file.is_file() or any(each == file or each in file.parents for each in left_out):
+            if not file.is_file() or any(item == file or item in file.parents for item in left_out):
                 continue
             name = str(file.relative_to(folder))
             self.add(name, file.read_bytes())

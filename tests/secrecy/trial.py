@@ -67,19 +67,19 @@ def main() -> int:
     began = time.monotonic()
     leaking: list[Lived] = []
     codes: collections.Counter[tuple[str, int | str]] = collections.Counter()
-    for done, one in enumerate(_all(given.first, given.first + given.histories, given.workers), 1):
-        codes.update(one.codes)
-        if one.leaks:
-            leaking.append(one)
+    for done, entry in enumerate(_all(given.first, given.first + given.histories, given.workers), 1):
+        codes.update(entry.codes)
+        if entry.leaks:
+            leaking.append(entry)
             if len(leaking) <= 5:
-                print(f"seed {one.seed}:", *one.story, *(f"  LEAK: {each}" for each in one.leaks), sep="\n  ")
+                print(f"seed {entry.seed}:", *entry.story, *(f"  LEAK: {item}" for item in entry.leaks), sep="\n  ")
         if done % PIECE == 0:
             print(f"{done} histories, {len(leaking)} with leaks, {time.monotonic() - began:.0f} s", file=sys.stderr)
-    for leak, count in collections.Counter(each for one in leaking for each in one.leaks).most_common():
+    for leak, count in collections.Counter(element for item in leaking for element in item.leaks).most_common():
         print(f"{count:6}  {leak}")
     if given.codes:
         for (command, code), count in sorted(codes.items(), key=str):
             print(f"{count:6}  {command} -> {code}")
-    seeds = ", ".join(map(str, sorted(one.seed for one in leaking)[:20]))
+    seeds = ", ".join(map(str, sorted(item.seed for item in leaking)[:20]))
     print(f"{given.histories} histories: {len(leaking)} with a leak" + (f" (seeds {seeds})" if leaking else ""))
     return 1 if leaking else 0

@@ -183,9 +183,9 @@ def replaced(kernel: Kernel, machine: Machine, world: Any, seed: int) -> Iterato
     def is_dead(worker: str) -> bool:
         number = int(worker.partition(":")[2].partition("@")[0])
         asking = CURRENT.get()
-        found = [each for each in kernel.processes if each.number == number]
-        same = asking is not None and all(each.machine == asking.machine for each in found)
-        return same and not any(each.is_running for each in found)
+        found = [process for process in kernel.processes if process.number == number]
+        same = asking is not None and all(item.machine == asking.machine for item in found)
+        return same and not any(item.is_running for item in found)
 
     real_connect = sqlite3.connect
 

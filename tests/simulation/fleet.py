@@ -75,16 +75,16 @@ class Fleet:
 
     def get(self, name: str) -> Resource | None:
         """Return a resource by name."""
-        return next((each for each in self.resources if each.name == name), None)
+        return next((resource for resource in self.resources if resource.name == name), None)
 
     def by_address(self, address: str) -> Resource | None:
         """Return a resource by address."""
-        return next((each for each in self.resources if each.address == address), None)
+        return next((resource for resource in self.resources if resource.address == address), None)
 
     @property
     def declared(self) -> list[Resource]:
         """Return what stands in the manifests."""
-        return [each for each in self.resources if each.declared]
+        return [resource for resource in self.resources if resource.declared]
 
     def setting(self, resource: Resource, name: str, default: Any) -> Any:
         """Return a setting: of the resource, else of the project, else the documented default."""
@@ -95,7 +95,10 @@ class Fleet:
         infra = folder / "infra"
         infra.mkdir(exist_ok=True)
         (folder / "live").mkdir(exist_ok=True)
-        kinds = {name: {each.kind for each in self.resources if each.connection == name} for name in self.connections}
+        kinds = {
+            name: {resource.kind for resource in self.resources if resource.connection == name}
+            for name in self.connections
+        }
         connections: Document = {}
         for name, extra in self.connections.items():
             if name == "files":
@@ -109,8 +112,8 @@ class Fleet:
                 }
         _replace(folder / "holdfast.yaml", json.dumps({"connections": connections, **self.project}), moment)
         texts: dict[str, list[str]] = {}
-        for each in self.declared:
-            texts.setdefault(each.file, []).append(json.dumps(each.manifest()))
+        for item in self.declared:
+            texts.setdefault(item.file, []).append(json.dumps(item.manifest()))
         for path in infra.iterdir():
             if path.name not in texts:
                 path.unlink()

@@ -30,8 +30,8 @@ def hunt(name: str, most: int = MOST) -> Caught:
             seed = number + 1
             outcome = runner.run_seed(seed, scenario)
             assert not outcome.failure, outcome.failure
-            for each in outcome.violations:
-                if each.promise in mutant.promises:
-                    seen = f"{each.address} expected {each.expected}; seen {each.seen}"
-                    return Caught(name, number + 1, seed, scenario, each.promise, seen)
+            for violation in outcome.violations:
+                if violation.promise in mutant.promises:
+                    seen = f"{violation.address} expected {violation.expected}; seen {violation.seen}"
+                    return Caught(name, number + 1, seed, scenario, violation.promise, seen)
     return Caught(name, 0)

@@ -33,8 +33,8 @@ class KindSpec:
         rules: list[Document] = [{"path": "/rev", "class": "runtime"}]
         if self.attribution:
             rules.append({"path": "/updated_by", "class": "read_only"})
-        rules += [{"path": f"/{each}", "class": "write_only"} for each in self.hidden]
-        rules += [{"path": f"/{each}", "class": "create_only"} for each in self.fixed]
+        rules += [{"path": f"/{item}", "class": "write_only"} for item in self.hidden]
+        rules += [{"path": f"/{item}", "class": "create_only"} for item in self.fixed]
         out: Document = {
             "read": {"path": one},
             "create": {"method": "PUT", "path": one} if self.by_name else {"method": "POST", "path": path, "id": "/id"},
@@ -58,8 +58,8 @@ class KindSpec:
 
 
 KINDS = {
-    each.name: each
-    for each in (
+    item.name: item
+    for item in (
         KindSpec("Document"),
         KindSpec("Plain", defaults={"tier": "std"}),
         KindSpec("Keyed", key=True, defaults={"tier": "std", "zone": "a"}),

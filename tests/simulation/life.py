@@ -88,8 +88,8 @@ class Life(People, Strangers):
         self.oracle.audited(verified)
         told = await self.machine.run("history --limit 100000 -o json")
         self._events = [
-            {"type": each["what"], "subject": each["address"], "at": each["at"], "data": each["data"]}
-            for each in parsed(told) or []
+            {"type": item["what"], "subject": item["address"], "at": item["at"], "data": item["data"]}
+            for item in parsed(told) or []
         ]
 
 

@@ -103,7 +103,7 @@ def _deleting_needs() -> list[Patch]:
 
 def _ignored_options() -> list[Patch]:
     target = click.Option(["--target"], expose_value=False)
-    return [(each, "params", [*each.params, target]) for each in (pause.pause_command, resume.resume_command)]
+    return [(item, "params", [*item.params, target]) for item in (pause.pause_command, resume.resume_command)]
 
 
 def _rereading_one_file() -> list[Patch]:
@@ -214,7 +214,7 @@ def _learnt_untaken() -> list[Patch]:
     unchanged = known_differences._unchanged
 
     def only_drift(*arguments: Any) -> Any:
-        return [each for each in unchanged(*arguments) if each.changed_by in (ChangedBy.LIVE, ChangedBy.BOTH)]
+        return [item for item in unchanged(*arguments) if item.changed_by in (ChangedBy.LIVE, ChangedBy.BOTH)]
 
     return [(known_differences, "_unchanged", only_drift)]
 

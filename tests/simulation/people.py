@@ -143,7 +143,7 @@ class People(Stage):
         if resource is None or not resource.declared:
             return
         listed = await self.machine.run(f"corrections {resource.address} -o json")
-        found = [each for each in parsed(listed) or [] if each["action"] == "update" and not each["undoes"]]
+        found = [item for item in parsed(listed) or [] if item["action"] == "update" and not item["undoes"]]
         if found:
             self.oracle.undoing(resource, found[0])
             process = await self._run(f"undo {found[0]['id']} {MANIFESTS} --why mistake")
@@ -212,9 +212,9 @@ class People(Stage):
 
     async def do_rename_file(self, old: str, new: str) -> None:
         """A person renames a file of manifests."""
-        for each in self.fleet.resources:
-            if each.file == old:
-                each.file = new
+        for resource in self.fleet.resources:
+            if resource.file == old:
+                resource.file = new
         self.write_manifests()
 
     async def do_project(self, **settings: Any) -> None:
@@ -244,7 +244,7 @@ class People(Stage):
     async def do_freeze_soon(self, after: float) -> None:
         """A person writes down a freeze that begins in a moment."""
         start = START + self.kernel.elapsed + after
-        begins, ends = (dt.datetime.fromtimestamp(each, dt.UTC) for each in (start, start + 40000.0))
+        begins, ends = (dt.datetime.fromtimestamp(item, dt.UTC) for item in (start, start + 40000.0))
         window = {"freeze": {"from": f"{begins:%Y-%m-%dT%H:%M:%S}", "until": f"{ends:%Y-%m-%dT%H:%M:%S}"}}
         corrections = {**self.fleet.project.get("corrections", {}), "windows": [window]}
         await self.do_project(corrections=corrections)

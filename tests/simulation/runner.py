@@ -71,7 +71,7 @@ class StatusCounts:
         self.exercised.update(outcome.exercised)
         if outcome.failure:
             self.failures.append((outcome.seed, outcome.failure))
-        for promise in {each.promise for each in outcome.violations}:
+        for promise in {violation.promise for violation in outcome.violations}:
             self.broken[promise] += 1
             self.seeds.setdefault(promise, []).append((outcome.seed, outcome.scenario))
 

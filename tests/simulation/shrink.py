@@ -34,7 +34,7 @@ def shrunk(history: History, promise: str | None = None) -> History:
 
 def _breaks(history: History, promise: str) -> bool:
     outcome = run_history(history)
-    return not outcome.failure and any(each.promise == promise for each in outcome.violations)
+    return not outcome.failure and any(violation.promise == promise for violation in outcome.violations)
 
 
 def _smaller(history: History) -> Iterator[History]:
@@ -46,10 +46,10 @@ def _smaller(history: History) -> Iterator[History]:
             yield replace(history, steps=steps[:start] + steps[start + size :])
     named = {step.args.get("name") for step in steps}
     for resource in history.fleet.resources:
-        text = str([each.spec for each in history.fleet.resources if each is not resource])
+        text = str([item.spec for item in history.fleet.resources if item is not resource])
         if len(history.fleet.resources) > 1 and resource.name not in named and f"/{resource.name}." not in text:
             fleet = history.fleet.copy()
-            fleet.resources = [each for each in fleet.resources if each.name != resource.name]
+            fleet.resources = [item for item in fleet.resources if item.name != resource.name]
             yield replace(history, fleet=fleet)
     for resource in history.fleet.resources:
         for option in resource.options:

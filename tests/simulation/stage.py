@@ -69,8 +69,8 @@ class Stage:
     def looked_since(self, when: float) -> bool:
         """Tell whether a check, plan, apply or watch went over everything since a time."""
         return any(
-            each.started > when and each.code is not None and each.arguments[0] in ("check", "plan", "apply")
-            for each in self.kernel.processes
+            process.started > when and process.code is not None and process.arguments[0] in ("check", "plan", "apply")
+            for process in self.kernel.processes
         )
 
     def watched_since(self, number: int) -> bool:
@@ -84,10 +84,10 @@ class Stage:
     def correctable(self) -> set[str]:
         """Return the addresses of which drift is reverted."""
         return {
-            each.address
-            for each in self.fleet.declared
-            if each.policy == "managed" and self.fleet.setting(each, "onDrift", "correct") == "correct"
-            and not each.options.get("onDriftPaths")
+            item.address
+            for item in self.fleet.declared
+            if item.policy == "managed" and self.fleet.setting(item, "onDrift", "correct") == "correct"
+            and not item.options.get("onDriftPaths")
         }  # fmt: skip
 
     def has_own_edits(self, resource: Resource) -> bool:
@@ -100,7 +100,7 @@ class Stage:
         """Tell whether a resource waits for a person, by rights."""
         if self.fleet.project.get("corrections", {}).get("budgets"):
             return True
-        return any(not each.declared for each in self.fleet.resources if each.name == resource.name)
+        return any(not item.declared for item in self.fleet.resources if item.name == resource.name)
 
     def is_unsettled(self) -> bool:
         """Tell whether something may rightly still be written."""

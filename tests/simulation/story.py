@@ -59,10 +59,10 @@ class Story:
     def text(self, fleet: Any = None) -> str:
         """Return all of it."""
         head = []
-        for each in fleet.resources if fleet is not None else ():
-            options = f" {each.options}" if each.options else ""
-            policy = f" {each.policy}" if each.policy != "managed" else ""
-            head.append(f"  {each.file}: {each.address} {each.spec}{options}{policy}")
+        for resource in fleet.resources if fleet is not None else ():
+            options = f" {resource.options}" if resource.options else ""
+            policy = f" {resource.policy}" if resource.policy != "managed" else ""
+            head.append(f"  {resource.file}: {resource.address} {resource.spec}{options}{policy}")
         if fleet is not None and fleet.project:
             head.append(f"  holdfast.yaml: {fleet.project}")
         return "\n".join([*head, *self.lines])

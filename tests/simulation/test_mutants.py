@@ -20,4 +20,4 @@ def test_what_breaks_a_promise_is_told_and_made_smaller():
         history = make(1, "zero")
         smaller = shrink.shrunk(history, promise)
         assert len(smaller.steps) < len(history.steps)
-        assert any(each.promise == promise for each in runner.run_history(smaller).violations)
+        assert any(violation.promise == promise for violation in runner.run_history(smaller).violations)

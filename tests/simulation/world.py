@@ -134,27 +134,29 @@ class World:
     def was_sick(self, api: str, kind: str, name: str, since: float) -> bool:
         """Tell whether an API has failed to answer for something since a time, or might have."""
         failed = any(
-            each.at >= since and each.api == api and each.kind == kind and (not each.truthful or each.status >= 400)
-            for each in self.journal
+            item.at >= since and item.api == api and item.kind == kind and (not item.truthful or item.status >= 400)
+            for item in self.journal
         )
         now = self.kernel.elapsed
-        return failed or any(each.matches(api, kind, name, op, now) for each in self.faults for op in ("read", "list"))
+        return failed or any(
+            fault.matches(api, kind, name, op, now) for fault in self.faults for op in ("read", "list")
+        )
 
     # --- what there is ------------------------------------------------------------------------------------------------
 
     def live_things(self, api: str = "", kind: str = "") -> Iterator[Thing]:
         """Go through what is there now."""
-        for each in self.things:
-            if each.deleted is None and api in ("", each.api) and kind in ("", each.kind.name):
-                yield each
+        for thing in self.things:
+            if thing.deleted is None and api in ("", thing.api) and kind in ("", thing.kind.name):
+                yield thing
 
     def by_name(self, api: str, kind: str, name: str) -> list[Thing]:
         """Return the live things of a name."""
-        return [each for each in self.live_things(api, kind) if each.name == name]
+        return [thing for thing in self.live_things(api, kind) if thing.name == name]
 
     def by_ident(self, api: str, kind: str, ident: str) -> Thing | None:
         """Return a live thing."""
-        return next((each for each in self.live_things(api, kind) if each.ident == ident), None)
+        return next((thing for thing in self.live_things(api, kind) if thing.ident == ident), None)
 
     # --- strangers ----------------------------------------------------------------------------------------------------
 
@@ -205,7 +207,7 @@ class World:
         """Notice what changed in the folder of live files since the last look; whoever runs now did it."""
         process = CURRENT.get()
         there = {path.name: path for path in sorted(folder.iterdir())} if folder.is_dir() else {}
-        known = {each.ident: each for each in self.live_things("files")}
+        known = {item.ident: item for item in self.live_things("files")}
         for name, path in there.items():
             try:
                 content = json.loads(path.read_bytes())
@@ -259,7 +261,7 @@ class World:
             return 204, {}, b""
         process = CURRENT.get()
         api = (parts.hostname or "").partition(".")[0]
-        pieces = [unquote(each) for each in parts.path.split("/")[1:]]
+        pieces = [unquote(item) for item in parts.path.split("/")[1:]]
         kind, ident = KINDS[pieces[0]], pieces[1] if len(pieces) > 1 else None
         body = json.loads(data) if data else None
         sent = Sent(self.kernel.elapsed, process, method, api, kind.name, ident, body, 0, "", left=self.kernel.elapsed)
@@ -295,17 +297,17 @@ class World:
 
     def _name(self, api: str, kind: KindSpec, ident: str | None, body: Any) -> str:
         if ident is not None:
-            for each in reversed(self.things):
-                if each.api == api and each.kind is kind and each.ident == ident:
-                    return each.name
+            for thing in reversed(self.things):
+                if thing.api == api and thing.kind is kind and thing.ident == ident:
+                    return thing.name
             return ident if kind.by_name else ""
         return str(body.get("name", "")) if isinstance(body, dict) else ""
 
     def _fault(self, api: str, kind: str, name: str, op: str) -> Fault | None:
-        for each in self.faults:
-            if each.matches(api, kind, name, op, self.kernel.elapsed):
-                each.times -= 1
-                return each
+        for fault in self.faults:
+            if fault.matches(api, kind, name, op, self.kernel.elapsed):
+                fault.times -= 1
+                return fault
         return None
 
     def _faulted(self, fault: Fault | None, sent: Sent, kind: KindSpec, op: str, headers: Mapping[str, str]) -> Answer:
@@ -342,7 +344,7 @@ class World:
     ) -> Answer:
         if op == "list":
             sent.status = 200
-            items = [self._shown(each, lag) for each in self.live_things(sent.api, kind.name)]
+            items = [self._shown(item, lag) for item in self.live_things(sent.api, kind.name)]
             return 200, {}, json.dumps({"items": items}).encode()
         thing = self.by_ident(sent.api, kind.name, sent.ident) if sent.ident is not None else None
         sent.thing = thing
@@ -420,7 +422,7 @@ class World:
         for path in before.keys() - leaves(after).keys():
             if path in own:
                 put(thing.own, path, None)
-        for path in [each for each in thing.touched if each not in thing.moved()]:
+        for path in [item for item in thing.touched if item not in thing.moved()]:
             del thing.touched[path]
         thing.rev += 1
         thing.writer = "us"

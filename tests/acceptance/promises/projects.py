@@ -110,7 +110,7 @@ class Project:
         async def read() -> list[str]:
             store = await SqliteStore.open(self.path / ".holdfast/holdfast.db")
             try:
-                return [each.event.subject async for each in store.events(type_prefix=kind)]
+                return [event.event.subject async for event in store.events(type_prefix=kind)]
             finally:
                 await store.close()
 

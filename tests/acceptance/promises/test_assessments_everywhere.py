@@ -57,7 +57,7 @@ def of_subject(name: str, label: str, path: str, values: tuple[Any, Any]) -> Ope
     @asynccontextmanager
     async def opened(_patch: pytest.MonkeyPatch) -> AsyncIterator[Place]:
         async with getattr(providers_under_test, name)() as subject:
-            sample = next(each for each in subject.samples if each.label.startswith(label))
+            sample = next(item for item in subject.samples if item.label.startswith(label))
             settings = {**subject.connection.settings}
             if "timeout_seconds" in settings:
                 settings["timeout_seconds"] = 60.0

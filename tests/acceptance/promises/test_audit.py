@@ -85,8 +85,8 @@ def test_a_head_that_was_kept_elsewhere_is_found_in_the_trail_or_missed(folder):
     folder("apply", "-y")
     assert folder("audit", "head").split() != [head]
     folder("audit", "verify", "--head", head)
-    for each in folder.store.parent.glob("*.audit-head"):
-        each.unlink()
+    for item in folder.store.parent.glob("*.audit-head"):
+        item.unlink()
     folder.sql(CUT.replace("- 2", f"- {int(head.partition(':')[0]) + 1}"))
     assert "no head to compare with" in folder("audit", "verify")
     assert "cut" in folder("audit", "verify", "--head", head, code=1)
@@ -163,8 +163,8 @@ def test_a_flipped_bit_anywhere_is_told_in_a_sentence_or_does_no_harm(folder):
     folder.sql("")
     whole = folder.store.read_bytes()
     for number in range(200):
-        for each in folder.store.parent.glob("holdfast.db-*"):
-            each.unlink()
+        for item in folder.store.parent.glob("holdfast.db-*"):
+            item.unlink()
         folder.store.write_bytes(flipped(whole, chance))
         folder(*COMMANDS[number % len(COMMANDS)], code=None)
 

@@ -39,7 +39,7 @@ def compared(folder: Path, kind: str, want: Any, seen: Any, before: Any = None) 
     done = run("diff", *words, "--provider", "azure", "--kind", kind, "-o", "json", cwd=folder)
     assert done.returncode == 0, done.stderr
     body = json.loads(done.stdout)
-    return body["status"], [each["path"] for each in body["findings"]]
+    return body["status"], [finding["path"] for finding in body["findings"]]
 
 
 # --- as a user gets it -----------------------------------------------------------------------------------------------
@@ -63,7 +63,7 @@ def test_bare_withholds_the_facts_too():
         json.loads(run("bench", "verdicts", word, "-o", "json", "--show", "fp", str(CORPUS)).stdout)["offenders"]
         for word in ("--no-schema", "--bare")
     )
-    missing = {path for each in bare for path in each["paths"]} - {p for each in with_facts for p in each["paths"]}
+    missing = {path for item in bare for path in item["paths"]} - {p for fact in with_facts for p in fact["paths"]}
     assert missing == {"/sku"}  # a registry does not return it, as its facts say
 
 
@@ -156,17 +156,17 @@ def test_a_declared_field_is_compared_whatever_a_fact_says_of_it(has_baseline):
         if path not in PLACE and not differs(row, path, "one", "another", has_baseline=has_baseline)
     ]
     # What the general rules call a secret by its name is not compared before there is a baseline, facts or not.
-    assert [each for each in hidden if has_baseline or not each[-1].casefold().endswith(SECRET)] == []
+    assert [item for item in hidden if has_baseline or not item[-1].casefold().endswith(SECRET)] == []
 
 
 @pytest.mark.slow
 def test_every_two_words_of_a_field_are_told_apart():
     same = [
-        (row["type"], row["version"], path, one, other)
+        (row["type"], row["version"], path, item, other)
         for row in rows()
         for path, words in row["enums"].items()
-        for one, other in itertools.pairwise(words)
-        if path not in PLACE and not differs(row, path, one, other, has_baseline=True)
+        for item, other in itertools.pairwise(words)
+        if path not in PLACE and not differs(row, path, item, other, has_baseline=True)
     ]
     assert same == []
 
@@ -192,7 +192,7 @@ def test_every_two_words_of_a_field_are_told_apart():
 )
 def test_a_fact_about_all_properties_hides_none_that_can_be_set(tmp_path, kind, version, before, after, where):
     want = {"apiVersion": version, "location": "westus2"}
-    known, seen = ({"location": "westus2", "properties": each} for each in (before, after))
+    known, seen = ({"location": "westus2", "properties": item} for item in (before, after))
     assert compared(tmp_path, kind, want, seen, known) == ("drifted", [where])
     want = {**want, "properties": before}
     assert compared(tmp_path, kind, want, seen) == ("drifted", [where])
@@ -202,8 +202,8 @@ def test_for_an_unlisted_version_only_what_all_versions_agree_on_holds(tmp_path)
     kind = "Microsoft.ContainerService/managedClusters/agentPools"
     before = {"properties": {"nodeImageVersion": "a", "currentOrchestratorVersion": "1.1"}}
     seen = {"properties": {"nodeImageVersion": "b", "currentOrchestratorVersion": "1.2"}}
-    for version, found in (("2025-08-01", []), ("2099-01-01", ["/properties/nodeImageVersion"])):
-        assert compared(tmp_path, kind, {"apiVersion": version}, seen, before)[1] == found
+    for version, item in (("2025-08-01", []), ("2099-01-01", ["/properties/nodeImageVersion"])):
+        assert compared(tmp_path, kind, {"apiVersion": version}, seen, before)[1] == item
 
 
 def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:

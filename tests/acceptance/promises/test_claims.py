@@ -90,8 +90,8 @@ def test_a_worker_that_waits_for_a_retry_keeps_its_claim():
         first = asyncio.ensure_future(one.apply(fleet(1)))
         await clock.sleep(308)
         second = await two.apply(fleet(1))
-        assert [each.result for each in second.acted] == [ActionOutcome.BUSY]
-        assert [each.result for each in (await first).acted] == [ActionOutcome.DONE]
+        assert [item.result for item in second.acted] == [ActionOutcome.BUSY]
+        assert [item.result for item in (await first).acted] == [ActionOutcome.DONE]
         assert names(one) == Counter({"n0": 1})
 
     virtual_time.run(whole())
@@ -124,8 +124,8 @@ def test_a_worker_that_was_stopped_and_woken_writes_nothing_over_its_successor(a
         assert len(one.live.things) == 1
         assert acted.result not in (ActionOutcome.DONE, ActionOutcome.BUSY, ActionOutcome.OVERTAKEN)
         assert "lost" in acted.message
-        lost = [each.event async for each in two.store.events(type_prefix="claim.lost")]
-        assert [each.subject for each in lost] == ["mem/Thing/n0"]
+        lost = [event.event async for event in two.store.events(type_prefix="claim.lost")]
+        assert [item.subject for item in lost] == ["mem/Thing/n0"]
 
     virtual_time.run(whole())
 
@@ -141,8 +141,8 @@ def test_a_claim_lasts_as_long_as_an_operation_that_nobody_can_hurry():
         first = asyncio.ensure_future(one.apply(fleet(1)))
         for _ in range(2):
             await clock.sleep(350)
-            assert [each.result for each in (await two.apply(fleet(1))).acted] == [ActionOutcome.BUSY]
-        assert [each.result for each in (await first).acted] == [ActionOutcome.DONE]
+            assert [item.result for item in (await two.apply(fleet(1))).acted] == [ActionOutcome.BUSY]
+        assert [item.result for item in (await first).acted] == [ActionOutcome.DONE]
         assert names(one) == Counter({"n0": 1})
 
     virtual_time.run(whole())

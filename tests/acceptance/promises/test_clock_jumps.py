@@ -75,7 +75,7 @@ def test_what_was_checked_later_than_now_is_stale_and_overdue():
         bench.clock.advance(-3 * HOURS)
         now = bench.clock.now()
         assert (await bench.store.count_statuses(now)).overdue == 3
-        states = (await bench.store.states([each.address for each in declared])).values()
+        states = (await bench.store.states([item.address for item in declared])).values()
         assert [(resources.is_stale(state, now), resources.is_overdue(state, now)) for state in states] == [
             (True, True)
         ] * 3

@@ -81,9 +81,9 @@ def poisoned(store: Path, function: str) -> int:
             count += 1
             changed = text.replace(b'"casefold"', rule)
             opened.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", (changed, rowid))
-            before, after = (hashlib.sha256(each).digest() for each in (text, changed))
-            for other_table, other_column, other, found in cells:
-                if found == before:
+            before, after = (hashlib.sha256(item).digest() for item in (text, changed))
+            for other_table, other_column, other, element in cells:
+                if element == before:
                     opened.execute(f"UPDATE {other_table} SET {other_column} = ? WHERE rowid = ?", (after, other))
         opened.commit()
     return count

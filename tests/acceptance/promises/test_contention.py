@@ -19,7 +19,7 @@ PERIODS = {"10m": 600, "30m": 1800, "1h": 3600, "10h": 36_000, "3d": 3 * 86_400}
 async def conflict(bench: Bench, thing) -> str:
     state = await bench.store.state(thing.address)
     assert isinstance(state, ResourceState)
-    return next(one.status for one in state.observed.conditions if one.type is ConditionType.CONFLICT)
+    return next(condition.status for condition in state.observed.conditions if condition.type is ConditionType.CONFLICT)
 
 
 def updates(bench: Bench) -> int:

@@ -92,7 +92,7 @@ class Trap:
     def left_outside(self) -> dict[str, str]:
         """Return what is outside: files with their texts, folders without."""
         found = sorted(self.outside.rglob("*"))
-        return {str(each.relative_to(self.outside)): each.read_text() if each.is_file() else "" for each in found}
+        return {str(item.relative_to(self.outside)): item.read_text() if item.is_file() else "" for item in found}
 
 
 def target(path: str, **fields: object) -> Target:
@@ -146,8 +146,8 @@ def test_a_temporary_file_is_nobody_elses_until_it_has_its_final_mode(tmp_path, 
     seen: set[int] = set()
 
     def look(_event: str, _arguments: tuple[object, ...]) -> None:
-        for each in trap.root.rglob(f"{TEMPORARY}*"):
-            status = each.stat()
+        for item in trap.root.rglob(f"{TEMPORARY}*"):
+            status = item.stat()
             seen.update({stat.S_IMODE(status.st_mode)} if status.st_size or path == "d/e/it.yaml" else ())
 
     def deed(_, writer):

@@ -37,10 +37,10 @@ def test_it_joins_the_baseline_long_after_the_write_and_is_told_once():
     async def story():
         verdict = await check(bench, fleet)
         assert verdict.status is Status.IN_SYNC
-        assert [(each.because, each.path) for each in verdict.suppressed] == [(SuppressionReason.LATE, "/address")]
+        assert [(item.because, item.path) for item in verdict.suppressed] == [(SuppressionReason.LATE, "/address")]
         verdict = await check(bench, fleet)
         assert (verdict.status, verdict.suppressed) == (Status.IN_SYNC, ())
-        events = [each.event async for each in bench.store.events(type_prefix="baseline.joined")]
+        events = [item.event async for item in bench.store.events(type_prefix="baseline.joined")]
         assert [event.data["defaults"] for event in events] == [[{"path": "/address", "value": "10.0.0.1"}]]
 
     asyncio.run(story())
@@ -67,7 +67,7 @@ def test_an_element_beside_declared_ones_is_filled_in_too_and_its_removal_is_dri
     async def story():
         verdict = await check(bench, fleet)
         assert verdict.status is Status.IN_SYNC
-        assert [each.path for each in verdict.suppressed] == ["/tokens[name=a-token-1]"]
+        assert [item.path for item in verdict.suppressed] == ["/tokens[name=a-token-1]"]
         bench.live_thing("a")["tokens"].pop()
         assert (await check(bench, fleet)).status is Status.DRIFTED
 
@@ -80,7 +80,7 @@ def test_beside_drift_only_the_drift_is_found_and_its_correction_leaves_what_was
 
     async def story():
         verdict = await check(bench, fleet)
-        assert [each.path for each in verdict.findings] == [("color",)]
+        assert [finding.path for finding in verdict.findings] == [("color",)]
         await bench.apply(fleet)
         assert bench.live_thing("a") | {"color": "red", "address": "10.0.0.1"} == bench.live_thing("a")
         for _ in range(2):

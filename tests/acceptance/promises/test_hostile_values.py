@@ -107,7 +107,7 @@ def test_formats_for_programs_hold_the_values_exactly(service):
     service.state.things["door"]["size"] = hostile
     for read, format_ in ((json.loads, "json"), (yaml.safe_load, "yaml")):
         (one,) = read(said(["check", "-f", "infra", "-o", format_]))["resources"]
-        assert [each["observed"] for each in one["findings"]] == [hostile]
+        assert [finding["observed"] for finding in one["findings"]] == [hostile]
     assert json.loads(said(["check", "-f", "infra", "-o", "sarif"]))["version"] == "2.1.0"
     assert ET.fromstring(said(["check", "-f", "infra", "-o", "junit"])).attrib["failures"] == "1"
 

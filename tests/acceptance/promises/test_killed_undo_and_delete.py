@@ -20,11 +20,11 @@ def corrected(here: Project) -> str:
 
 
 def sizes(here: Project) -> set[int]:
-    return {each["size"] for each in here.things().values()}
+    return {thing["size"] for thing in here.things().values()}
 
 
 def begun(here: Project) -> list[str]:
-    return [each["id"] for each in here.json("corrections") if each["outcome"] == "begun"]
+    return [item["id"] for item in here.json("corrections") if item["outcome"] == "begun"]
 
 
 @pytest.mark.parametrize("finisher", ["undo", "apply"])
@@ -40,7 +40,7 @@ def test_a_killed_undo_is_finished_by_the_next(tmp_path: Path, finisher: str):
             here("apply", "-f", "m.yaml", "-y", code=None)
         assert sizes(here) == {9}
         assert begun(here) == []
-        assert [each["outcome"] for each in here.json("corrections")][:2] == ["done", "undone"]
+        assert [item["outcome"] for item in here.json("corrections")][:2] == ["done", "undone"]
         assert len(here.requests("PATCH")) == 1
         assert "no unfinished writes" in here("doctor", "-f", "m.yaml", code=None)
 

@@ -76,7 +76,7 @@ def started(**options) -> tuple[Bench, list]:
 
 
 async def told(bench: Bench, kind: str) -> list:
-    return [each.event async for each in bench.store.events(type_prefix=kind)]
+    return [event.event async for event in bench.store.events(type_prefix=kind)]
 
 
 def test_a_late_default_joins_once_and_is_told_when_it_does():
@@ -86,7 +86,7 @@ def test_a_late_default_joins_once_and_is_told_when_it_does():
     async def story():
         (checked,) = (await bench.check(fleet)).checked
         assert checked.verdict.status is Status.IN_SYNC
-        assert [(each.because, each.path) for each in checked.verdict.suppressed] == [(SuppressionReason.LATE, "/etc")]
+        assert [(item.because, item.path) for item in checked.verdict.suppressed] == [(SuppressionReason.LATE, "/etc")]
         (event,) = await told(bench, "baseline.joined")
         assert event.data["defaults"] == [{"path": "/etc", "value": "filled in"}]
         bench.clock.advance(3600)
@@ -115,12 +115,12 @@ def test_nothing_joins_beside_drift_nor_after_its_correction():
 
     async def story():
         (checked,) = (await bench.apply(fleet)).checked
-        assert {each.path for each in checked.verdict.findings} == {("color",), ("etc",)}
+        assert {finding.path for finding in checked.verdict.findings} == {("color",), ("etc",)}
         assert bench.live_thing("a")["color"] == "red"
         for _ in range(3):
             bench.clock.advance(20)
             (checked,) = (await bench.apply(fleet)).checked
-            assert [each.path for each in checked.verdict.findings] == [("etc",)]
+            assert [finding.path for finding in checked.verdict.findings] == [("etc",)]
         assert await told(bench, "baseline.joined") == []
 
     asyncio.run(story())
@@ -143,6 +143,6 @@ def test_what_is_waived_is_not_learnt_by_a_write_and_counts_again_afterwards():
         assert checked.verdict.status is Status.IN_SYNC
         bench.clock.advance(2000)
         (checked,) = (await bench.check(fleet)).checked
-        assert [each.path for each in checked.verdict.findings] == [("etc",)]
+        assert [finding.path for finding in checked.verdict.findings] == [("etc",)]
 
     asyncio.run(story())

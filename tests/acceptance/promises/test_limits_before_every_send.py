@@ -76,8 +76,8 @@ def test_what_a_killed_apply_had_queued_is_not_written_under_a_pause(tmp_path: P
         assert len(here.requests("PATCH")) == before
         here("resume")
         here("apply", "-f", "m.yaml", "-y")
-        assert {each["size"] for each in here.things().values()} == {1}
-        assert {each["outcome"] for each in here.json("corrections")} == {"done"}
+        assert {thing["size"] for thing in here.things().values()} == {1}
+        assert {item["outcome"] for item in here.json("corrections")} == {"done"}
 
 
 def test_what_was_begun_and_not_sent_waits_for_the_end_of_a_pause(tmp_path: Path):
@@ -103,7 +103,7 @@ def test_what_was_begun_and_not_sent_waits_for_the_end_of_a_pause(tmp_path: Path
         )
         report = await other.apply(fleet(1))
         assert bench.live.writes == []
-        assert [each.result for each in report.acted] == [ActionOutcome.HELD]
+        assert [item.result for item in report.acted] == [ActionOutcome.HELD]
         await bench.store.commit(Transaction(governance=GovernanceChanges(resumed=[""])))
         await other.apply(fleet(1))
         assert bench.live_thing("n0")["color"] == "red"
@@ -133,7 +133,7 @@ def test_a_freeze_that_begins_stops_the_next_write(way):
         assert times
         assert max(times) <= beginning
         assert len(times) < 10
-        results = [each.result for each in report.acted]
+        results = [item.result for item in report.acted]
         assert (results.count(ActionOutcome.DONE), results.count(ActionOutcome.HELD)) == (len(times), 10 - len(times))
 
     virtual_time.run(whole())
@@ -175,7 +175,7 @@ def test_a_pause_stops_deletions_that_wait_for_their_turn():
         report = await bench.delete(fleet(6))
         await pausing
         assert 1 <= len(bench.live.writes) <= 4
-        held = [each for each in report.acted if each.result is ActionOutcome.HELD]
+        held = [item for item in report.acted if item.result is ActionOutcome.HELD]
         assert len(held) == 6 - len(bench.live.writes)
         assert len(bench.live.things) == len(held)
 

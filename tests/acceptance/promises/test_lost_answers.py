@@ -17,7 +17,7 @@ KEYED = serving.KINDS.replace("        list:", "        idempotency_header: Idem
 
 
 def names(here: Project) -> Counter[str]:
-    return Counter(each["name"] for each in here.things().values())
+    return Counter(thing["name"] for thing in here.things().values())
 
 
 def lose(here: Project, times: int = 1) -> None:

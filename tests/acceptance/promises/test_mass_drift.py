@@ -57,13 +57,13 @@ async def watched(bench: Bench, things, seconds: float) -> int:
         sweeper = ListScanner(bench.store, world, bench.clock, bench.random)
 
         async def look_around(addresses):
-            alone = bench.applier(world, [of[each] for each in addresses])
+            alone = bench.applier(world, [of[address] for address in addresses])
             return (await check_resources(alone.preparer, alone.checker)).checked
 
         others = Scheduled(sweeper, look_around, bench.clock)
 
         async def correct(addresses):
-            return await bench.applier(world, [of[each] for each in addresses], others=others).apply()
+            return await bench.applier(world, [of[address] for address in addresses], others=others).apply()
 
         watcher = ResyncLoop(bench.store, correct, bench.clock, bench.random, sweeper)
         while bench.clock.now() < until:
@@ -211,9 +211,9 @@ def test_what_a_person_approved_is_not_counted_against_what_comes_after():
         moved(bench, things[:12])
         report = await bench.apply(things)
         yes = [
-            Approval(each.plan, each.address, "ada", "looked", bench.clock.now())
-            for each in report.checked
-            if each.decision.action is Action.HOLD
+            Approval(item.plan, item.address, "ada", "looked", bench.clock.now())
+            for item in report.checked
+            if item.decision.action is Action.HOLD
         ]
         assert len(yes) == 12
         await bench.store.commit(Transaction(governance=GovernanceChanges(approvals=yes)))
@@ -238,9 +238,9 @@ def test_no_decision_is_recorded_that_a_limit_of_the_fleet_takes_back():
             since = bench.clock.now()
             before = updates(bench)
             await bench.apply(things)
-            made = [each for each in await bench.store.decisions(None, 1000) if each.at >= since]
-            assert sum(each.action == "update" for each in made) == updates(bench) - before
-            assert len({each.address for each in made}) == len(made), "one decision a resource"
+            made = [decision for decision in await bench.store.decisions(None, 1000) if decision.at >= since]
+            assert sum(item.action == "update" for item in made) == updates(bench) - before
+            assert len({item.address for item in made}) == len(made), "one decision a resource"
             bench.clock.advance(10)
 
     asyncio.run(story())
@@ -254,7 +254,7 @@ def test_the_audit_trail_names_the_paths_that_were_written_and_no_others():
         bench.live_thing("a").update(color="black", size=9)
         await bench.apply([thing])
         assert bench.live_thing("a")["size"] == 9
-        done = [each.event async for each in bench.store.events(subject=str(thing.address), type_prefix="write.done")]
-        assert [each.data["paths"] for each in done] == [[], ["/color"]]
+        done = [event.event async for event in bench.store.events(subject=str(thing.address), type_prefix="write.done")]
+        assert [item.data["paths"] for item in done] == [[], ["/color"]]
 
     asyncio.run(story())

@@ -27,13 +27,13 @@ def test_an_error_with_a_lone_surrogate_is_recorded_and_the_others_go_on(kind, t
             lambda call: WriteFailure(WriteError.TERMINAL, ODD) if call == "create Thing/n1" else None
         )
         report = await bench.apply(fleet)
-        assert sorted(each.result for each in report.acted) == [
+        assert sorted(item.result for item in report.acted) == [
             ActionOutcome.DONE,
             ActionOutcome.DONE,
             ActionOutcome.TERMINAL,
         ]
         bench.live.faults.append(lambda call: ReadFailure(ReadError.OTHER, ODD) if call == "read Thing/n0" else None)
-        checked = {each.address.name: each.verdict for each in (await bench.check(fleet)).checked}
+        checked = {item.address.name: item.verdict for item in (await bench.check(fleet)).checked}
         assert (checked["n0"].status, checked["n2"].status) == (Status.UNKNOWN, Status.IN_SYNC)
         assert "\\ud800" in checked["n0"].reason
         assert await store.verify_chain() > 0

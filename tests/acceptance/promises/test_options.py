@@ -58,7 +58,9 @@ def commands() -> Iterator[tuple[str, click.Command]]:
 
 
 def options_of(command: click.Command) -> set[str]:
-    return {name for each in command.params if isinstance(each, click.Option) for name in each.opts if name[:2] == "--"}
+    return {
+        name for param in command.params if isinstance(param, click.Option) for name in param.opts if name[:2] == "--"
+    }
 
 
 def project(folder: Path) -> Path:
@@ -131,7 +133,7 @@ def test_status_counts_what_was_asked_for(drifted, told):
     told(drifted, "check")
     body = json.loads(told(drifted, "status", "--target", ONE, "-o", "json")[1])
     assert body["total"] == 1
-    assert [each["address"] for each in body["resources"]] == [ONE]
+    assert [resource["address"] for resource in body["resources"]] == [ONE]
     assert "1 resource" in told(drifted, "status", ONE)[1]
 
 
@@ -159,7 +161,7 @@ def test_a_pause_of_one_resource_holds_this_one_and_ends_alone(drifted, told):
 def test_the_default_period_is_remembered(drifted, told, name):
     told(drifted, *SEVERAL[name], "--default-resync-period", "17m")
     body = json.loads(told(drifted, "status", "-o", "json")[1])
-    assert {each["resyncSeconds"] for each in body["resources"]} == {1020.0}
+    assert {resource["resyncSeconds"] for resource in body["resources"]} == {1020.0}
 
 
 def test_explain_says_that_a_period_came_from_the_flag(drifted, told):

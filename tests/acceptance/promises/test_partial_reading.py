@@ -78,8 +78,8 @@ def test_what_cannot_be_resolved_while_watching_is_unknown_and_told():
             watcher = ResyncLoop(bench.store, correct, bench.clock, bench.random, sweeper)
             watcher.complain = lambda error: told.append(str(error))
             await watcher.round()
-        states = await bench.store.states([each.address for each in fleet])
-        assert [states[each.address].observed.status for each in fleet] == [
+        states = await bench.store.states([item.address for item in fleet])
+        assert [states[item.address].observed.status for item in fleet] == [
             Status.IN_SYNC,
             Status.UNKNOWN,
             Status.IN_SYNC,
@@ -102,7 +102,7 @@ def test_a_resource_that_is_not_declared_any_more_is_shown_everywhere_and_never_
         yes = ("-y",) if command == "apply" else ()
         assert "1 no longer declared: local/Document/c" in run(command, "-f", "m", *yes, cwd=tmp_path).stdout
         body = json.loads(run(command, "-f", "m", "-o", "json", *yes, cwd=tmp_path).stdout)
-        assert [each["address"] for each in body["undeclared"]] == ["local/Document/c"]
+        assert [item["address"] for item in body["undeclared"]] == ["local/Document/c"]
     assert "no longer declared" in run("doctor", "-f", "m", cwd=tmp_path).stdout
     assert "1 no longer declared: local/Document/c" in run("watch", "-f", "m", "--rounds", "0", cwd=tmp_path).stdout
     shown = run("status", cwd=tmp_path).stdout
@@ -118,7 +118,7 @@ def test_a_resource_that_is_not_declared_any_more_is_shown_everywhere_and_never_
 
 
 def assert_not_declared(body) -> None:
-    (gone,) = [each for each in body["resources"] if each["address"] == "local/Document/c"]
+    (gone,) = [resource for resource in body["resources"] if resource["address"] == "local/Document/c"]
     assert (gone["status"], gone["stale"]) == ("not_declared", True)
     assert body["tally"] == {"in_sync": 2, "not_declared": 1}
 

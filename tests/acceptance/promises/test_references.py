@@ -39,7 +39,7 @@ spec: {resource: {path: live/c.yaml, content: {z: "x is ${Document/b.content.y}"
 def checked(folder: Path) -> tuple[int, dict[str, str]]:
     done = run("check", "-f", "m.yaml", "--detailed-exitcode", "-o", "json", cwd=folder)
     found = json.loads(done.stdout)["resources"]
-    return done.returncode, {each["address"].rpartition("/")[2]: each["status"] for each in found}
+    return done.returncode, {item["address"].rpartition("/")[2]: item["status"] for item in found}
 
 
 @pytest.mark.parametrize("policy", ["freeze", "report"])
@@ -102,7 +102,7 @@ def test_over_http_a_declared_field_is_taken_as_declared_and_a_drifted_default_h
         server.collections["servers"].edit("web", lambda web: web.update(size=3))
         for command in ("check", "plan"):
             body = json.loads(run(command, "-f", "m.yaml", "-o", "json", cwd=tmp_path).stdout)
-            (web,) = [each for each in body["resources"] if each["address"] == "shop/Server/web"]
+            (web,) = [resource for resource in body["resources"] if resource["address"] == "shop/Server/web"]
             assert web["action"] == "hold"
             assert "shop/Network/main was changed outside Holdfast at /zone" in web["reasons"][0]["message"]
         run("apply", "-y", "-f", "m.yaml", cwd=tmp_path)
@@ -128,13 +128,13 @@ def test_a_dependent_is_held_while_its_source_is_missing_or_unknown_and_linked_a
         bench.live.things["Thing", bench.id_of("web")]["size"] = 9
         for record in (False, True):
             report = await bench.check(fleet(recreate="never"), record=record)
-            assert [each.verdict.status for each in report.checked] == [Status.MISSING, Status.DRIFTED]
+            assert [item.verdict.status for item in report.checked] == [Status.MISSING, Status.DRIFTED]
             assert report.checked[1].decision.action is Action.HOLD
             assert "mem/Thing/net is missing" in report.checked[1].decision.reasons[0].message
         report = await bench.apply(fleet(recreate="never"))
         assert report.acted == []
         report = await bench.apply(fleet())
-        assert [each.checked.decision.action for each in report.acted] == [Action.RECREATE, Action.UPDATE]
+        assert [item.checked.decision.action for item in report.acted] == [Action.RECREATE, Action.UPDATE]
         assert bench.live_thing("web")["net"] == bench.id_of("net")
         assert bench.live_thing("web")["size"] == 2
 
@@ -150,7 +150,7 @@ def test_a_runtime_value_is_followed_because_it_is_no_drift():
         bench.live.things["Thing", bench.id_of("net")]["ip"] = "10.0.0.2"
         first = await bench.check(declared)
         again = await bench.check(declared)
-        statuses = [[each.verdict.status for each in report.checked] for report in (first, again)]
+        statuses = [[item.verdict.status for item in report.checked] for report in (first, again)]
         assert statuses == [[Status.IN_SYNC, Status.PENDING]] * 2
         await bench.apply(declared)
         assert bench.live_thing("web")["ip"] == "10.0.0.2"
@@ -168,12 +168,12 @@ def test_a_secret_that_is_referred_to_stays_one():
         await bench.apply(declared)
         assert bench.live_thing("web")["dsn"] == "user:t0ps3cret-value@db"
         report = await bench.check(declared)
-        assert [each.verdict.status for each in report.checked] == [Status.IN_SYNC] * 2
-        assert "t0ps3cret-value" not in repr([each.prepared for each in report.checked])
+        assert [item.verdict.status for item in report.checked] == [Status.IN_SYNC] * 2
+        assert "t0ps3cret-value" not in repr([item.prepared for item in report.checked])
         digests = [
             digest
-            for each in report.checked
-            for digest in (each.state.declared.document, each.state.observed.document)
+            for item in report.checked
+            for digest in (item.state.declared.document, item.state.observed.document)
             if digest
         ]
         assert "t0ps3cret-value" not in repr(await bench.store.documents(digests))

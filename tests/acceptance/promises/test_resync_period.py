@@ -23,8 +23,8 @@ spec: {managedOptions: {OPTIONS}, resource: {path: live/NAME.yaml, content: {k: 
 
 
 def manifests(folder: Path, **options: str) -> None:
-    for name, each in options.items():
-        (folder / f"{name}.yaml").write_text(ONE.replace("NAME", name).replace("OPTIONS", each))
+    for name, option in options.items():
+        (folder / f"{name}.yaml").write_text(ONE.replace("NAME", name).replace("OPTIONS", option))
 
 
 def live(folder: Path, name: str) -> int:

@@ -57,7 +57,7 @@ def holdfast(folder: Path, server: RunPodServer, *args: str):
 
 
 def statuses(result) -> dict[str, str]:
-    return {each["address"]: each["status"] for each in json.loads(result.stdout)["resources"]}
+    return {resource["address"]: resource["status"] for resource in json.loads(result.stdout)["resources"]}
 
 
 def declare(folder: Path, kind: str, more: str = "") -> None:
@@ -80,7 +80,7 @@ def test_yaml_continues_what_python_deployed(folder, server, kind, more):
     assert statuses(checked) == {"prod/Endpoint/inference-lb": "in_sync"}
     assert list(server.account.endpoints) == [ident]
     tracked = asyncio.run(ResourceManager(folder).resources())
-    assert [(str(each.address), each.id) for each in tracked] == [("prod/Endpoint/inference-lb", ident)]
+    assert [(str(item.address), item.id) for item in tracked] == [("prod/Endpoint/inference-lb", ident)]
 
 
 def test_python_continues_what_yaml_applied_and_neither_calls_the_other_drift(folder, server):
@@ -147,7 +147,7 @@ def declared_endpoint(folder: Path, server: RunPodServer) -> None:
 def drift(folder: Path, server: RunPodServer) -> dict:
     checked = holdfast(folder, server, "check", "-f", "lb.yaml", "-o", "json")
     (found,) = json.loads(checked.stdout)["resources"]
-    return {"status": found["status"], "paths": sorted(each["path"] for each in found["findings"]), **found}
+    return {"status": found["status"], "paths": sorted(finding["path"] for finding in found["findings"]), **found}
 
 
 def assert_corrected(folder: Path, server: RunPodServer) -> None:
@@ -180,7 +180,7 @@ def test_an_endpoint_renamed_at_the_console_is_drift(folder, server):
     found = drift(folder, server)
     assert (found["status"], found["paths"]) == ("drifted", ["/name"])
     assert_corrected(folder, server)
-    assert [each.fields["name"] for each in server.account.endpoints.values()] == ["inference-lb"]
+    assert [endpoint.fields["name"] for endpoint in server.account.endpoints.values()] == ["inference-lb"]
 
 
 @pytest.mark.parametrize("workers", [2, 0])
@@ -189,7 +189,7 @@ def test_a_scale_down_minutes_after_the_creation_is_not_the_platforms(folder, se
     server.console("user_alice").edit("inference-lb", workersMin=0, workersMax=workers)
     found = drift(folder, server)
     assert found["status"] == "drifted"
-    assert all(each["who"] != "RunPod itself" for each in found["attributedTo"])
+    assert all(item["who"] != "RunPod itself" for item in found["attributedTo"])
     assert_corrected(folder, server)
 
 

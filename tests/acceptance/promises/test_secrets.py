@@ -75,7 +75,7 @@ class Case:
         return (out + err).decode()
 
     def look(self) -> None:
-        files = [word for each in FILES for word in ("--output-file", each)]
+        files = [word for item in FILES for word in ("--output-file", item)]
         self("check", *files, code=None)
         self("plan", code=None)
         self("explain", "api/Thing/door", code=None)
@@ -83,7 +83,7 @@ class Case:
 
     def leaks(self, *secrets: str) -> list[str]:
         self.pile.add_files(self.folder, frozenset())
-        return self.pile.found([Needle(each, each) for each in (TOKEN, FIRST, SECOND, *secrets)])
+        return self.pile.found([Needle(item, item) for item in (TOKEN, FIRST, SECOND, *secrets)])
 
 
 @pytest.fixture

@@ -103,7 +103,7 @@ class Two:
 
     def applier(self, world: WritableConnections, declared, **options: Any) -> Applier:
         graph, _ = dependency_graph.build(declared)
-        fleet = ResourceSet({each.address: each for each in declared}, graph)
+        fleet = ResourceSet({item.address: item for item in declared}, graph)
         rules = PolicyRules(CorrectionRules(mass_drift=None))
         preparer = ResourceResolver(self.store, world, fleet, self.fingerprint, lambda _: Resolver({}))
         checker = Checker(self.store, world, self.clock, self.chance, self.fingerprint, rules=rules)
@@ -180,7 +180,7 @@ def test_an_apply_writes_one_connection_while_another_is_sick(make_sick):
 def test_what_needs_the_sick_connection_waits_and_its_neighbours_do_not():
     async def whole() -> None:
         two = Two()
-        declared = [each for each in two.fleet(2) if each.address.name == "n0"]
+        declared = [item for item in two.fleet(2) if item.address.name == "n0"]
         good, bad = declared
         needs = replace(good, address=Address("good", "Thing", "needs"), desired={"of": "${bad/Thing/n0.id}"})
         free = replace(good, address=Address("good", "Thing", "free"), desired={"of": "${good/Thing/n0.id}"})
@@ -217,8 +217,8 @@ def test_an_operation_that_never_ends_is_left_to_the_next_run_after_a_while(unat
 
         async with two.world() as world:
             report = await two.applier(world, declared, progress=progress, unattended=unattended).apply()
-            slow = [each for each in report.acted if each.checked.address.connection == "bad"]
-            assert {each.result for each in slow} == {ActionOutcome.UNSETTLED}
+            slow = [item for item in report.acted if item.checked.address.connection == "bad"]
+            assert {item.result for item in slow} == {ActionOutcome.UNSETTLED}
             assert max(ended[f"good/Thing/n{number}"] for number in range(3)) <= 15.0
             assert two.clock.now() - began <= (60.0 if unattended else 3700.0)
             assert len(two.bad.writes) == 3
@@ -226,7 +226,7 @@ def test_an_operation_that_never_ends_is_left_to_the_next_run_after_a_while(unat
             for key in two.bad.operations:
                 two.bad.operations[key] = 0
             report = await two.applier(world, declared).apply()
-            assert all(each.result is ActionOutcome.DONE for each in report.acted)
+            assert all(item.result is ActionOutcome.DONE for item in report.acted)
             assert len(two.bad.writes) == 3  # nothing was sent twice
 
     virtual_time.run(whole())
@@ -244,7 +244,7 @@ def test_the_first_stop_ends_an_apply_that_follows_an_operation():
             stop.set()
             report = await applying
         assert two.clock.now() - began <= 5.0
-        assert {each.result for each in report.acted if each.checked.address.connection == "bad"} == {
+        assert {item.result for item in report.acted if item.checked.address.connection == "bad"} == {
             ActionOutcome.UNSETTLED
         }
 

@@ -123,4 +123,4 @@ class Project:
     def statuses(self) -> dict[str, str]:
         """Check, and return the verdict on each widget."""
         told = json.loads(run("check", "-o", "json", "-f", "widgets.yaml", cwd=self.path).stdout)
-        return {each["address"].rpartition("/")[2]: each["status"] for each in told["resources"]}
+        return {resource["address"].rpartition("/")[2]: resource["status"] for resource in told["resources"]}

@@ -33,8 +33,8 @@ def test_who_wrote_last_is_named_and_when():
         return ours, await likely_actors(reader, target)
 
     ours, theirs = with_server(story, shape=SHAPE, kind=KIND, headers={"X-Actor": "deployer"})
-    assert [(one.who, one.confidence, one.at) for one in ours] == [("deployer", Confidence.HIGH, 1767225601.0)]
-    assert [(one.who, one.why) for one in theirs] == [("mallory", "/updated_by of the thing")]
+    assert [(item.who, item.confidence, item.at) for item in ours] == [("deployer", Confidence.HIGH, 1767225601.0)]
+    assert [(item.who, item.why) for item in theirs] == [("mallory", "/updated_by of the thing")]
     assert theirs[0].at == 1767225602.0
 
 

@@ -144,11 +144,11 @@ def test_a_description_that_is_wrong_is_told_without_its_secrets(secret):
         {"base_url": "http://localhost", "auth": {"type": "bearer"}, "kinds": {}},
         {"base_url": "http://localhost", "auth": {"type": "oauth"}, "kinds": {"A": {"read": "/a"}}},
     ]
-    for one in wrong:
+    for item in wrong:
         try:
-            description_parser.describe(Connection("api", "http", one, {"token": f"{secret}\n", "password": secret}))
+            description_parser.describe(Connection("api", "http", item, {"token": f"{secret}\n", "password": secret}))
         except InputError as error:
             said = str(error) + repr(error)
         else:
-            said = f"{one} was accepted"
+            said = f"{item} was accepted"
         assert secret not in said

@@ -170,7 +170,7 @@ def test_an_update_sends_just_what_its_style_wants(body):
     target = widget(**WANTED)
     wrote, sent = updated(body, target, Change(target.desired, OBSERVED, PATHS))
     assert isinstance(wrote, Done)
-    assert [one[:3] for one in sent] == [(method, content_type, expected)]
+    assert [item[:3] for item in sent] == [(method, content_type, expected)]
 
 
 @pytest.mark.parametrize("body", BODIES)
@@ -487,7 +487,7 @@ def test_a_long_operation_is_followed_to_its_end_for_every_verb(operation):
         return (made, changed, removed), polls, after, await reader.read(target)
 
     done, polls, after, last = with_server(story, shape=Shape(operation_polls=3), kind={"operation": operation})
-    assert [one.id for one in done] == ["w", "w", "w"]
+    assert [item.id for item in done] == ["w", "w", "w"]
     assert (polls, after.document["size"], last) == (3, 2, NotFound())
 
 
@@ -512,9 +512,16 @@ def test_a_poll_that_fails_says_nothing_about_the_operation():
 
     started, out = with_server(story, shape=Shape(operation_polls=2), kind={"operation": BY_STATUS})
     assert started.poll_after_seconds == 0.5
-    assert [type(one) for one in out] == [InProgress, InProgress, InProgress, WriteFailure, WriteFailure, WriteFailure]
+    assert [type(item) for item in out] == [
+        InProgress,
+        InProgress,
+        InProgress,
+        WriteFailure,
+        WriteFailure,
+        WriteFailure,
+    ]
     assert out[1].poll_after_seconds == 9.0
-    assert [one.refusal for one in out[3:]] == [WriteError.DENIED, WriteError.RETRYABLE, WriteError.RETRYABLE]
+    assert [item.refusal for item in out[3:]] == [WriteError.DENIED, WriteError.RETRYABLE, WriteError.RETRYABLE]
 
 
 def test_a_poll_goes_to_no_other_host():
@@ -532,4 +539,4 @@ def test_a_read_after_the_write_may_lag_and_settles():
         return [await reader.read(widget()) for _ in range(3)]
 
     seen = with_server(story, shape=Shape(lag_reads=2))
-    assert [type(one) for one in seen] == [NotFound, NotFound, Found]
+    assert [type(item) for item in seen] == [NotFound, NotFound, Found]

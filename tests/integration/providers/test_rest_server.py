@@ -123,7 +123,7 @@ def test_the_journal_counts_writes_that_happened():
 
 def test_a_fault_strikes_what_it_matches_as_often_as_it_should():
     fault = Fault(method="GET", path="/widgets/*", times=2)
-    struck = [fault.strikes(*one) for one in (("PUT", "/widgets/a"), ("GET", "/other"), *[("GET", "/widgets/a")] * 3)]
+    struck = [fault.strikes(*item) for item in (("PUT", "/widgets/a"), ("GET", "/other"), *[("GET", "/widgets/a")] * 3)]
     assert struck == [False, False, True, True, False]
 
 

@@ -33,23 +33,23 @@ def together(folder: Path, server: RunPodServer, configs: list[dict[str, Any]]) 
 def test_four_processes_that_deploy_at_once_keep_four_records(tmp_path, server):
     configs = [{**OLD, "name": f"c{number}"} for number in range(COUNT)]
     said = together(tmp_path, server, configs)
-    assert {each["action"] for each in said} == {"create"}
-    assert {each["id"] for each in said} == set(server.account.endpoints)
+    assert {item["action"] for item in said} == {"create"}
+    assert {item["id"] for item in said} == set(server.account.endpoints)
     states, operations = left(tmp_path)
     assert {(state.address.name, state.observed.provider_id) for state in states} == {
-        (config["name"], each["id"]) for config, each in zip(configs, said, strict=True)
+        (config["name"], item["id"]) for config, item in zip(configs, said, strict=True)
     }
     assert operations == []
     server.journal.clear()
     again = together(tmp_path, server, configs)
-    assert ({each["action"] for each in again}, server.writes()) == ({"none"}, [])
+    assert ({item["action"] for item in again}, server.writes()) == ({"none"}, [])
 
 
 def test_four_processes_that_deploy_the_same_make_one(tmp_path, server):
     said = together(tmp_path, server, [OLD] * COUNT)
     (ident,) = server.account.endpoints
-    assert [each["id"] for each in said] == [ident] * COUNT
-    assert [each["action"] for each in said].count("create") == 1
+    assert [item["id"] for item in said] == [ident] * COUNT
+    assert [item["action"] for item in said].count("create") == 1
     states, operations = left(tmp_path)
     assert ([state.observed.provider_id for state in states], operations) == ([ident], [])
 
@@ -58,7 +58,7 @@ def test_four_processes_that_change_the_same_leave_what_was_asked(tmp_path, serv
     ident = deployed(tmp_path, server, OLD)["id"]
     server.journal.clear()
     said = together(tmp_path, server, [NEW] * COUNT)
-    assert {each["id"] for each in said} == {ident}
+    assert {item["id"] for item in said} == {ident}
     assert live(server, ident) == NEW
     assert len(server.writes()) == 1
     assert left(tmp_path)[1] == []

@@ -108,7 +108,7 @@ async def main(folder: Path, action: str, kill_at: int) -> None:
     await store.verify_chain()
     operations = await store.operations()
     await store.close()
-    bad = [one.message for one in report.acted if one.result is not ActionOutcome.DONE]
+    bad = [item.message for item in report.acted if item.result is not ActionOutcome.DONE]
     sys.stdout.write(json.dumps({"boundaries": boundaries.count, "bad": bad, "operations": len(operations)}))
 
 
@@ -117,7 +117,7 @@ async def bench_delete(bench: Bench) -> Any:
         applier = bench.applier(world, declared("create"))
         for operation in await bench.store.operations():
             await applier.resume(operation)
-        return await applier.delete([each.address for each in declared("create")])
+        return await applier.delete([item.address for item in declared("create")])
 
 
 if __name__ == "__main__":

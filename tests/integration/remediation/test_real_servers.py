@@ -124,7 +124,11 @@ def test_an_alert_fires_a_correction_is_made_the_alert_decays_and_metrics_improv
     found = place.assessed()
     assert (found["phase"], found["reason"]) == ("completed", "full"), found
     components = found["components"]
-    assert {name: one["score"] for name, one in components.items()} == {"health": 1.0, "alerts": 1.0, "metrics": 0.6}
+    assert {name: component["score"] for name, component in components.items()} == {
+        "health": 1.0,
+        "alerts": 1.0,
+        "metrics": 0.6,
+    }
     assert components["metrics"]["metric_deltas"] == {"memory_before": 1000.0, "memory_after": 400.0}
     assert found["score"] == pytest.approx(0.40 * 1.0 + 0.35 * 1.0 + 0.25 * 0.6)
     trail = json.loads(place.run("events", "--type", "effectiveness.", "--target", CART, "-o", "json").stdout)
@@ -149,7 +153,7 @@ def test_a_second_actor_in_the_window_is_spec_drift_and_neither_server_is_asked_
     asked = place.monitoring.requests()
     found = place.assessed()
     assert (found["reason"], found["score"]) == ("spec_drift", 0.0)
-    (integrity,) = [one for one in found["conditions"] if one["type"] == "SpecIntegrity"]
+    (integrity,) = [condition for condition in found["conditions"] if condition["type"] == "SpecIntegrity"]
     assert (integrity["status"], integrity["reason"]) == ("False", "SpecDrifted")
     assert place.monitoring.requests() == asked
     assert len(place.monitoring.range_queries()) == queries

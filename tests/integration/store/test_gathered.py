@@ -21,8 +21,8 @@ def test_processes_that_commit_many_at_once_lose_nothing_and_each_failure_stays_
     async def look(store: SqliteStore) -> None:
         assert await store.verify_chain() == len(owners) * count
         told: dict[str, list[int]] = {owner: [] for owner in owners}
-        async for each in store.events():
-            told[each.event.subject.split("/")[1]].append(each.event.data["n"])
+        async for event in store.events():
+            told[event.event.subject.split("/")[1]].append(event.event.data["n"])
         assert told == {owner: list(range(1, count + 1)) for owner in owners}  # in the order of asking
         states = await listed(store.all_states())
         assert {(state.declared.provider, state.declared.generation) for state in states} == {
@@ -48,6 +48,6 @@ def test_whatever_was_answered_is_there_after_kill_9(tmp_path):
 async def numbers_kept(store: SqliteStore) -> set[int]:
     """Return the numbers of what is kept, having checked that each is kept whole."""
     kept = {state.declared.generation async for state in store.all_states()}
-    assert {each.event.data["n"] async for each in store.events()} == kept
+    assert {event.event.data["n"] async for event in store.events()} == kept
     await store.verify_chain()
     return kept

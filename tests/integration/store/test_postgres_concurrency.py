@@ -165,11 +165,11 @@ def test_every_interleaving_of_two_calls_is_like_one_after_the_other(tmp_path):
         watching = await asyncpg.connect(postgresql.store_url("18", tmp_path))
         try:
             number = 0
-            for one, two in itertools.product(INTERLEAVED, repeat=2):
+            for item, two in itertools.product(INTERLEAVED, repeat=2):
                 for place in itertools.count(1):
                     number += 1
                     address = Address("prod", "Network", f"n{number}")
-                    if not await interleave(first, second, watching, address, (one, two, place)):
+                    if not await interleave(first, second, watching, address, (item, two, place)):
                         break
         finally:
             await watching.close()

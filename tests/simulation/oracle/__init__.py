@@ -80,20 +80,20 @@ class Oracle:
 
     def resource_of(self, thing: Thing) -> Resource | None:
         """Return the declared resource that a thing is of."""
-        for each in self.fleet.resources:
-            is_known = each.name == thing.name or thing.ident == str((each.imports or {}).get("id", ""))
-            if is_known and each.connection == thing.api and each.kind == thing.kind.name:
-                return each
+        for resource in self.fleet.resources:
+            is_known = resource.name == thing.name or thing.ident == str((resource.imports or {}).get("id", ""))
+            if is_known and resource.connection == thing.api and resource.kind == thing.kind.name:
+                return resource
         return None
 
     # --- what people do -----------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
         """Take note of what is declared at first."""
-        for each in self.fleet.resources:
-            book = self.book(each)
-            book.imported = each.imports is not None
-            for path, value in leaves(each.spec).items():
+        for resource in self.fleet.resources:
+            book = self.book(resource)
+            book.imported = resource.imports is not None
+            for path, value in leaves(resource.spec).items():
                 book.versions[path] = [value]
         for name, value in self.fleet.environment.items():
             self.needles[value] = name
@@ -166,7 +166,7 @@ class Oracle:
     def undoing(self, resource: Resource, correction: dict[str, Any]) -> None:
         """Take note of an undo that is about to be tried."""
         self.undo_wanted[resource.name] = correction
-        self.book(resource).undone |= {each["path"] for each in correction["paths"]}
+        self.book(resource).undone |= {path["path"] for path in correction["paths"]}
 
     def undone(self, resource: Resource, correction: dict[str, Any], process: Process) -> None:
         """See how an undo ended."""
@@ -226,7 +226,7 @@ class Oracle:
 
     def snapshot(self) -> tuple[int, dict[str, set[str] | None]]:
         """Return what is true before a check."""
-        right = {each.address: truth.verdicts(self, each) for each in self.fleet.declared}
+        right = {item.address: truth.verdicts(self, item) for item in self.fleet.declared}
         return len(self.world.journal), right
 
     def checked(self, process: Process, before: tuple[int, dict[str, set[str] | None]], *, quiet: bool) -> None:

@@ -56,11 +56,11 @@ def checked(oracle: Oracle, process: Process, before: tuple[int, dict[str, set[s
     body = parsed(process)
     if body is None or process.is_dead:
         return
-    seen = {each["address"]: each for each in body.get("resources", [])}
-    waiting = {each["address"] for each in body.get("waiting", [])}
-    oracle.last_check = {address: each["status"] for address, each in seen.items()}
-    alone = not any(each.is_running for each in oracle.life.kernel.processes)
-    reads = [each for each in oracle.world.journal[start:] if each.process is process and not each.is_write]
+    seen = {item["address"]: item for item in body.get("resources", [])}
+    waiting = {item["address"] for item in body.get("waiting", [])}
+    oracle.last_check = {address: item["status"] for address, item in seen.items()}
+    alone = not any(item.is_running for item in oracle.life.kernel.processes)
+    reads = [item for item in oracle.world.journal[start:] if item.process is process and not item.is_write]
     chosen = "--target" not in process.arguments and "-l" not in process.arguments
     for resource in oracle.fleet.declared:
         address = resource.address
@@ -70,14 +70,17 @@ def checked(oracle: Oracle, process: Process, before: tuple[int, dict[str, set[s
             continue
         said = seen[address]["status"]
         answers = _answers(oracle, resource, reads)
-        if answers and not any(each.truthful for each in answers):
+        if answers and not any(answer.truthful for answer in answers):
             _judge_unread(oracle, address, said, answers)
         elif (
-            said == "unknown" and all(each.truthful for each in answers) and alone and not _was_faulted(oracle, process)
+            said == "unknown"
+            and all(answer.truthful for answer in answers)
+            and alone
+            and not _was_faulted(oracle, process)
         ):
             right = truth.verdicts(oracle, resource)
             oracle.holds("verdict-right", right is None, address, f"one of {right}", said)
-        elif alone and all(each.truthful for each in answers) and said != "unknown":
+        elif alone and all(answer.truthful for answer in answers) and said != "unknown":
             right = truth.verdicts(oracle, resource)
             if right is not None and right == right_before.get(address):
                 _judge_verdict(oracle, resource, said, right, seen[address])
@@ -88,28 +91,28 @@ def _answers(oracle: Oracle, resource: Resource, reads: list[Sent]) -> list[Sent
     """Return the answers from which a check could know about a resource."""
     thing = oracle.bound(resource)
     own = [
-        each
-        for each in reads
-        if each.api == resource.connection
-        and each.kind == resource.kind
-        and each.ident is not None
+        read
+        for read in reads
+        if read.api == resource.connection
+        and read.kind == resource.kind
+        and read.ident is not None
         and thing is not None
-        and each.ident == thing.ident
+        and read.ident == thing.ident
     ]
     if own:
         return own
     return [
-        each for each in reads if each.api == resource.connection and each.kind == resource.kind and each.ident is None
+        read for read in reads if read.api == resource.connection and read.kind == resource.kind and read.ident is None
     ]
 
 
 def _was_faulted(oracle: Oracle, process: Process) -> bool:
-    return any(each.process is process and not each.truthful for each in oracle.world.journal)
+    return any(item.process is process and not item.truthful for item in oracle.world.journal)
 
 
 def _judge_unread(oracle: Oracle, address: str, said: str, answers: list[Sent]) -> None:
-    lied = any(each.status == 200 and each.ident is not None for each in answers)
-    lagged = any(each.lagged for each in answers)
+    lied = any(answer.status == 200 and answer.ident is not None for answer in answers)
+    lagged = any(answer.lagged for answer in answers)
     if lagged:
         return
     promise = "not-the-object-is-unreadable" if lied else "unread-is-unknown"
@@ -118,7 +121,7 @@ def _judge_unread(oracle: Oracle, address: str, said: str, answers: list[Sent]) 
 
 def _judge_verdict(oracle: Oracle, resource: Resource, said: str, right: set[str], entry: dict[str, Any]) -> None:
     address, book = resource.address, oracle.book(resource)
-    paths = [each.get("path") for each in entry.get("findings", [])]
+    paths = [finding.get("path") for finding in entry.get("findings", [])]
     expected, told = f"one of {sorted(right)}", f"{said} {paths}"
     kept = said in right
     if book.ineffective and said == "in_sync" and "in_sync" not in right:
@@ -176,7 +179,9 @@ def status(oracle: Oracle, body: Any) -> None:
                 "memory-never-goes-back", right, resource.address,
                 f"id {thing.ident}, revision 1 or later", f"id {entry.get('id')}, revision {revision}",
             )  # fmt: skip
-        fresh = any(each["type"] == "Fresh" and each["status"] == "True" for each in entry.get("conditions", []))
+        fresh = any(
+            condition["type"] == "Fresh" and condition["status"] == "True" for condition in entry.get("conditions", [])
+        )
         if book.undeclared_at is not None and oracle.life.looked_since(book.undeclared_at):
             oracle.holds("removed-never-fresh", not fresh, resource.address, "not fresh", f"{entry['status']}, Fresh")
 
@@ -184,15 +189,15 @@ def status(oracle: Oracle, body: Any) -> None:
 def _is_known(oracle: Oracle, thing: Thing) -> bool:
     """Tell whether the process that made a thing lived to tell, and nobody is at work."""
     makers = [
-        each.process for each in oracle.world.journal if each.effect == "create" and each.thing is thing and each.told
+        item.process for item in oracle.world.journal if item.effect == "create" and item.thing is thing and item.told
     ]
-    idle = not any(each.is_running and each.arguments[0] != "status" for each in oracle.life.kernel.processes)
-    return idle and bool(makers) and all(each is not None and each.code == 0 for each in makers)
+    idle = not any(process.is_running and process.arguments[0] != "status" for process in oracle.life.kernel.processes)
+    return idle and bool(makers) and all(maker is not None and maker.code == 0 for maker in makers)
 
 
 def contentions(oracle: Oracle, body: Any) -> None:
     """Contention that has cost three corrections must be named by now."""
-    named = {(each["address"], each["path"]) for each in (body or {}).get("contention", [])}
+    named = {(item["address"], item["path"]) for item in (body or {}).get("contention", [])}
     for address, book in oracle.books.items():
         for path, count in book.contended.items():
             if count >= 3 and oracle.life.contention_is_due(address, path):
@@ -260,16 +265,16 @@ def deleted(oracle: Oracle, process: Process, names: list[str]) -> None:
         if resource is None or thing is None:
             continue
         needed = [
-            each.name
-            for each in oracle.fleet.declared
-            if each.name not in names
-            and any(source == name for _, source, _ in truth.references(each))
-            and (other := oracle.bound(each)) is not None
+            item.name
+            for item in oracle.fleet.declared
+            if item.name not in names
+            and any(source == name for _, source, _ in truth.references(item))
+            and (other := oracle.bound(item)) is not None
             and other.deleted is None
         ]
         if needed and thing.deleted is not None:
             said = process.text + process.error_text
-            told = any(each in said for each in needed)
+            told = any(item in said for item in needed)
             oracle.holds(
                 "delete-only-the-named", told, resource.address,
                 f"refused, or a word of {needed} that need it", "deleted without a word",
@@ -292,8 +297,12 @@ def joined(oracle: Oracle, resource: Resource, path: str, process: Process) -> N
 
 def requests_handled(oracle: Oracle, body: Any) -> None:
     """The last check that was asked for must be known, and done; tokens tell when they were given out."""
-    asked = [each.started for each in oracle.life.kernel.processes if "--now" in each.arguments and each.code == 0]
-    busy = any(each.is_running and each is not oracle.life.watch for each in oracle.life.kernel.processes)
+    asked = [
+        process.started
+        for process in oracle.life.kernel.processes
+        if "--now" in process.arguments and process.code == 0
+    ]
+    busy = any(process.is_running and process is not oracle.life.watch for process in oracle.life.kernel.processes)
     if busy or not asked or oracle.now - asked[-1] < 100.0:
         return
     since = int((oracle.life.kernel.wall + asked[-1]) * 1000)
@@ -309,7 +318,7 @@ def requests_handled(oracle: Oracle, body: Any) -> None:
 
 def corrections_closed(oracle: Oracle, body: Any) -> None:
     """No correction may stay open once nobody is at it."""
-    if any(each.is_running for each in oracle.life.kernel.processes):
+    if any(process.is_running for process in oracle.life.kernel.processes):
         return
     for entry in body or []:
         oracle.holds(
@@ -325,10 +334,10 @@ def decisions(oracle: Oracle, body: Any) -> None:
         if str(entry["what"]).startswith("decision"):
             last[entry["address"]] = (entry["at"], str(entry["data"].get("summary")))
     writes = {
-        oracle.resource_of(each.thing).address  # type: ignore[union-attr]
-        for each in oracle.world.journal
-        if each.effect and each.thing is not None and oracle.resource_of(each.thing) is not None
-        and each.step >= oracle.life.number - 1
+        oracle.resource_of(item.thing).address  # type: ignore[union-attr]
+        for item in oracle.world.journal
+        if item.effect and item.thing is not None and oracle.resource_of(item.thing) is not None
+        and item.step >= oracle.life.number - 1
     }  # fmt: skip
     for address, (_, summary) in last.items():
         thing = oracle.bound(oracle.fleet.by_address(address))  # type: ignore[arg-type]
@@ -352,8 +361,10 @@ def nothing_open(oracle: Oracle, body: Any) -> None:
     """When everybody has rested nothing is begun and not ended, but for creates of which nobody can know."""
     for entry in body or []:
         resource = oracle.fleet.by_address(entry["address"])
-        things = [each for each in oracle.world.things if resource is not None and oracle.resource_of(each) is resource]
-        if resource is None or not resource.declared or any(truth.is_unsure(oracle, each) for each in things):
+        things = [
+            thing for thing in oracle.world.things if resource is not None and oracle.resource_of(thing) is resource
+        ]
+        if resource is None or not resource.declared or any(truth.is_unsure(oracle, thing) for thing in things):
             continue
         spec = KINDS.get(resource.kind)
         if entry["action"] == "create" and not things and spec is not None and not truth.can_be_looked_for(spec):

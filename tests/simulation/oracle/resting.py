@@ -48,9 +48,9 @@ def _was_found(oracle: Oracle, resource: Resource, thing: Thing, watch: Process,
         found = not truth.moved_paths(oracle, resource, thing) or resource.address not in oracle.life.correctable()
     else:
         found = any(
-            each.at > when and not each.is_write and each.api == resource.connection and each.kind == resource.kind
-            and (each.ident is None or each.ident == thing.ident)
-            for each in reversed(oracle.world.journal)
+            item.at > when and not item.is_write and item.api == resource.connection and item.kind == resource.kind
+            and (item.ident is None or item.ident == thing.ident)
+            for item in reversed(oracle.world.journal)
         )  # fmt: skip
     oracle.holds(
         "drift-found-in-period", found, resource.address,
@@ -96,7 +96,7 @@ def idle(oracle: Oracle, process: Process) -> None:
     """At rest a further run writes nothing."""
     if process.is_running or oracle.life.is_unsettled():
         return
-    written = [each for each in oracle.world.journal if each.process is process and each.is_write]
+    written = [item for item in oracle.world.journal if item.process is process and item.is_write]
     said = f"{written[0].method} {written[0].kind}/{written[0].ident} {written[0].body}" if written else ""
     oracle.holds("quiet-at-rest", not written, "", "no write", said)
 
@@ -128,32 +128,32 @@ def _judge_trail(oracle: Oracle) -> None:
     steps: dict[str, list[Any]] = {}  # operation -> its events; a worker is a process, or process/part of a watch
     for event in events:
         steps.setdefault(event["data"].get("operation", ""), []).append(event)
-    done = [each for each in events if each["type"] == "write.done"]
+    done = [item for item in events if item["type"] == "write.done"]
     for event in done:
         resource = oracle.fleet.by_address(event["subject"])
         if resource is None or resource.is_file:
             continue
         thing_writes = [
-            each for each in oracle.world.journal
-            if each.effect == "update" and each.thing is not None and oracle.resource_of(each.thing) is resource
-            and each.at + START <= event["at"] + 1.0
+            item for item in oracle.world.journal
+            if item.effect == "update" and item.thing is not None and oracle.resource_of(item.thing) is resource
+            and item.at + START <= event["at"] + 1.0
         ]  # fmt: skip
         paths = event["data"].get("paths")
         if not thing_writes or not isinstance(paths, list) or oracle.jumps or event["data"].get("action") != "update":
             continue
         operation = steps[event["data"]["operation"]]
-        workers = {str(each["data"].get("worker")).partition("/")[0] for each in operation}
-        begun = min(each["at"] for each in operation)
+        workers = {str(item["data"].get("worker")).partition("/")[0] for item in operation}
+        begun = min(item["at"] for item in operation)
         touched = {
             path
-            for each in thing_writes
-            if each.process is not None and each.process.name in workers and each.at + START >= begun
-            for path in sends.changed_paths(each)
+            for write in thing_writes
+            if write.process is not None and write.process.name in workers and write.at + START >= begun
+            for path in sends.changed_paths(write)
         }
         plain = [path.partition("[")[0] for path in paths]
         wrong = [
             path for path in plain if path != "/seen_by"
-            if not any(path == each or each.startswith(f"{path}/") or path.startswith(f"{each}/") for each in touched)
+            if not any(path == item or item.startswith(f"{path}/") or path.startswith(f"{item}/") for item in touched)
         ]  # fmt: skip
         oracle.holds(
             "audit-complete", not wrong, resource.address, f"write.done names {sorted(touched)}", f"it names {paths}"
@@ -164,9 +164,9 @@ def _judge_trail(oracle: Oracle) -> None:
             intended[event["subject"]] = intended.get(event["subject"], 0) + 1
     for resource in oracle.fleet.resources:
         effects = [
-            each for each in oracle.world.journal
-            if each.effect in ("create", "update", "delete") and each.thing is not None
-            and oracle.resource_of(each.thing) is resource
+            item for item in oracle.world.journal
+            if item.effect in ("create", "update", "delete") and item.thing is not None
+            and oracle.resource_of(item.thing) is resource
         ]  # fmt: skip
         if effects:
             known = intended.get(resource.address, 0)
@@ -177,14 +177,14 @@ def _judge_secrets(oracle: Oracle) -> None:
     if not oracle.needles:
         return
     texts: list[tuple[str, bytes]] = [
-        (f"output of {' '.join(each.arguments)}", (each.text + each.error_text).encode())
-        for each in oracle.life.kernel.processes
+        (f"output of {' '.join(process.arguments)}", (process.text + process.error_text).encode())
+        for process in oracle.life.kernel.processes
     ]
-    texts += [("a webhook", each) for each in oracle.world.webhooks]
+    texts += [("a webhook", webhook) for webhook in oracle.world.webhooks]
     for path in sorted(oracle.life.folder.rglob("*")):
         if path.is_file() and "live" not in path.parts and path.suffix not in (".db-wal", ".db-shm"):
             texts.append((path.name, path.read_bytes()))
-    texts += [("the store", each) for each in _cells(oracle)]
+    texts += [("the store", cell) for cell in _cells(oracle)]
     for needle, what in oracle.needles.items():
         where = next((name for name, text in texts if needle.encode() in text), "")
         oracle.holds("secrets-never-out", not where, "", f"{what} nowhere", f"{what} in {where}")

@@ -24,15 +24,15 @@ _BY_A_PERSON = frozenset({"undo", "delete", "revert"})
 def note_stranger(oracle: Oracle, resource: Resource, thing: Thing, path: str) -> None:
     """Remember what cannot be told apart: an edit before our own write was read back, and keys that may join."""
     book = oracle.book(resource)
-    writes = [each for each in oracle.world.journal if each.is_write and each.thing is thing and each.effect]
+    writes = [item for item in oracle.world.journal if item.is_write and item.thing is thing and item.effect]
     if not writes:
         return
     last = writes[-1]
     if thing.api != "files":
         settled = [
-            each
-            for each in oracle.world.journal
-            if not each.is_write and each.thing is thing and each.truthful and each.at > last.at
+            item
+            for item in oracle.world.journal
+            if not item.is_write and item.thing is thing and item.truthful and item.at > last.at
         ]
         busy = last.process is not None and last.process.is_running and last.process.arguments[0] != "watch"
         if not settled or busy:
@@ -69,14 +69,14 @@ def judge(oracle: Oracle, sent: Sent) -> None:
 
 
 def _by_body(oracle: Oracle, sent: Sent) -> Resource | None:
-    for each in oracle.fleet.resources:
-        if each.connection == sent.api and each.kind == sent.kind:
-            if isinstance(sent.body, dict) and sent.body.get("name") == each.name:
-                return each
+    for resource in oracle.fleet.resources:
+        if resource.connection == sent.api and resource.kind == sent.kind:
+            if isinstance(sent.body, dict) and sent.body.get("name") == resource.name:
+                return resource
             if sent.ident is not None and any(
-                thing.ident == sent.ident and thing.name == each.name for thing in oracle.world.things
+                thing.ident == sent.ident and thing.name == resource.name for thing in oracle.world.things
             ):
-                return each
+                return resource
     return None
 
 
@@ -98,7 +98,7 @@ def frozen_since(oracle: Oracle, now: float) -> float | None:
     for window in oracle.fleet.project.get("corrections", {}).get("windows", []):
         freeze = window.get("freeze", {})
         if "from" in freeze and "until" in freeze:
-            start, end = (_elapsed(freeze[each]) for each in ("from", "until"))
+            start, end = (_elapsed(freeze[item]) for item in ("from", "until"))
             if start <= now < end:
                 return start
     return None
@@ -134,7 +134,7 @@ def _drifted_at(sent: Sent) -> float:
 def _judge_budget(oracle: Oracle, address: str, now: float) -> None:
     for rule in oracle.fleet.project.get("corrections", {}).get("budgets", []):
         per = {"h": 3600.0, "m": 60.0, "d": 86400.0}[rule["per"][-1]] * int(rule["per"][:-1])
-        spent = [each for each in oracle.corrections if now - per < each[0] <= now]
+        spent = [correction for correction in oracle.corrections if now - per < correction[0] <= now]
         oracle.holds(
             "budget-never-exceeded", len(spent) <= rule["max"] or bool(oracle.jumps), address,
             f"at most {rule['max']} in {rule['per']}", f"{len(spent)} corrections",
@@ -149,7 +149,7 @@ def judge_mass(oracle: Oracle, address: str, drifted_at: float) -> None:
     share = float(str(guard.get("share", "30%")).rstrip("%")) / 100
     total = len(oracle.fleet.declared)
     limit = max(guard.get("atLeast", 10), math.ceil(share * total))
-    together = {each for _, each, when in oracle.corrections if abs(when - drifted_at) < 1.0}
+    together = {correction for _, correction, when in oracle.corrections if abs(when - drifted_at) < 1.0}
     drifted = {address for address, when in oracle.life.mass.items() if abs(when - drifted_at) < 1.0}
     if len(drifted) < limit or oracle.approved_at >= drifted_at:
         return
@@ -174,16 +174,16 @@ def _judge_spread(oracle: Oracle, sent: Sent, address: str, command: str) -> Non
 def _judge_create(oracle: Oracle, sent: Sent, resource: Resource) -> None:
     book, thing = oracle.book(resource), sent.thing
     assert thing is not None
-    same = [each for each in oracle.world.by_name(sent.api, sent.kind, thing.name) if each is not thing]
+    same = [item for item in oracle.world.by_name(sent.api, sent.kind, thing.name) if item is not thing]
     oracle.holds(
         "created-once", not same or resource.is_file, resource.address,
         "one thing", f"{len(same) + 1} live things named {thing.name}",
     )  # fmt: skip
     earlier = [
-        each for each in oracle.world.things
-        if each is not thing and each.api == thing.api and each.kind is thing.kind and each.name == thing.name
+        item for item in oracle.world.things
+        if item is not thing and item.api == thing.api and item.kind is thing.kind and item.name == thing.name
     ]  # fmt: skip
-    by_stranger = [each for each in earlier if each.deleted_by == "stranger"]
+    by_stranger = [item for item in earlier if item.deleted_by == "stranger"]
     person = sent.process is not None and "--recreate" in sent.process.arguments
     if by_stranger and not person and not same:
         period = oracle.fleet.setting(resource, "resyncPeriod", "not said")
@@ -285,9 +285,9 @@ def _judge_delete(oracle: Oracle, sent: Sent, resource: Resource) -> None:
         book.may_go = True
         return
     ours = [
-        each for each in oracle.world.journal
-        if each.effect == "delete" and each.ident == sent.ident and each.api == sent.api and each.kind == sent.kind
-        and each.process is not sent.process
+        item for item in oracle.world.journal
+        if item.effect == "delete" and item.ident == sent.ident and item.api == sent.api and item.kind == sent.kind
+        and item.process is not sent.process
     ]  # fmt: skip
     oracle.holds(
         "deleted-once", not ours, resource.address, "one DELETE", "a DELETE for what our own DELETE had removed"

@@ -46,13 +46,13 @@ def bound(world: World, resource: Resource) -> Thing | None:
     """Return the thing that a resource is about: the live one of its name, else the last that was."""
     ident = str((resource.imports or {}).get("id", ""))
     found = [
-        each
-        for each in world.things
-        if each.api == resource.connection
-        and each.kind.name == resource.kind
-        and (each.ident == ident or each.name == resource.name)
+        thing
+        for thing in world.things
+        if thing.api == resource.connection
+        and thing.kind.name == resource.kind
+        and (thing.ident == ident or thing.name == resource.name)
     ]
-    alive = [each for each in found if each.deleted is None]
+    alive = [item for item in found if item.deleted is None]
     return alive[0] if alive else (found[-1] if found else None)
 
 
@@ -64,7 +64,7 @@ def resolved(oracle: Oracle, resource: Resource) -> dict[str, Any]:
         if found is None:
             out[path] = value
             continue
-        source = next((each for each in oracle.fleet.resources if each.name == found["name"]), None)
+        source = next((item for item in oracle.fleet.resources if item.name == found["name"]), None)
         referred = _referred(oracle, source, found["field"]) if source is not None else None
         if referred is not None:
             out[path] = referred
@@ -233,7 +233,7 @@ def is_unsure(oracle: Oracle, thing: Thing) -> bool:
     """Tell whether nobody can know that a thing was made: the answer was lost, and it cannot be looked for."""
     if can_be_looked_for(thing.kind):
         return False
-    return any(each.effect == "create" and each.thing is thing and not each.delivered for each in oracle.world.journal)
+    return any(item.effect == "create" and item.thing is thing and not item.delivered for item in oracle.world.journal)
 
 
 def _refers_to_doubt(oracle: Oracle, resource: Resource) -> bool:

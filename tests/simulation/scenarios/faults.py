@@ -84,4 +84,4 @@ def ineffective(m: Maker) -> None:
     m.do("check")
 
 
-SCENARIOS: dict[str, Callable[[Maker], None]] = {each.__name__: each for each in (unreadable, lost, ineffective)}
+SCENARIOS: dict[str, Callable[[Maker], None]] = {item.__name__: item for item in (unreadable, lost, ineffective)}

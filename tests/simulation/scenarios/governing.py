@@ -37,8 +37,8 @@ def pausing(m: Maker) -> None:
     m.fleet.project["corrections"] = {"massDrift": "off"}
     m.do("apply")
     m.settle()
-    for each in fleet:
-        m.stranger(each)
+    for item in fleet:
+        m.stranger(item)
     if m.random.random() < 0.3:
         m.edit(fleet[0])
     start = 0.0
@@ -74,9 +74,9 @@ def budgets(m: Maker) -> None:
     m.do("apply")
     m.settle()
     for _ in range(m.random.randint(1, 3)):
-        for each in fleet:
+        for item in fleet:
             if m.random.random() < 0.8:
-                m.stranger(each)
+                m.stranger(item)
         how = m.random.random()
         if how < 0.5:
             m.do("apply")
@@ -103,7 +103,7 @@ def mass(m: Maker) -> None:
         m.fleet.project["corrections"] = {"massDrift": {"share": "30%", "atLeast": 4, "identical": 4}}
     m.do("apply")
     m.settle()
-    names = [each.name for each in fleet]
+    names = [item.name for item in fleet]
     value = m.token()
     how = m.random.choice(("apply", "watch", "targets", "watch"))
     if how == "watch":
@@ -117,8 +117,8 @@ def mass(m: Maker) -> None:
         m.wait(4000, 9000)
         m.do("watch_stop")
     else:
-        for each in fleet:
-            m.do("apply", extra=f"--target {each.address}")
+        for element in fleet:
+            m.do("apply", extra=f"--target {element.address}")
     m.do("check")
 
 
@@ -129,10 +129,10 @@ def approvals(m: Maker) -> None:
     fleet[1].options["onDriftPaths"] = {"/color": "approve", "/conf/a": "report"}
     m.do("apply")
     m.settle()
-    for each in fleet:
-        m.stranger(each)
+    for item in fleet:
+        m.stranger(item)
         if m.random.random() < 0.5:
-            m.stranger(each, "/conf/a")
+            m.stranger(item, "/conf/a")
     m.do("apply")
     m.do("check")
     if m.random.random() < 0.7:
@@ -192,5 +192,5 @@ def own_edits(m: Maker) -> None:
 
 
 SCENARIOS: dict[str, Callable[[Maker], None]] = {
-    each.__name__: each for each in (options, pausing, budgets, mass, approvals, contention, own_edits)
+    option.__name__: option for option in (options, pausing, budgets, mass, approvals, contention, own_edits)
 }

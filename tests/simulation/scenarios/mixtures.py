@@ -11,10 +11,10 @@ from tests.simulation.scenarios.common import PERIODS, Maker
 def mixture(m: Maker) -> None:
     """People, strangers, services, processes and clocks, in any order."""
     fleet = m.some(m.random.randint(3, 5), ("Plain", "Keyed", "Named", "Blind", "Late", "Hidden", "Signed", "Document"))
-    for each in fleet:
-        _settings(m, each)
+    for element in fleet:
+        _settings(m, element)
     user = m.resource(m.random.choice(("Keyed", "Named")), resyncPeriod="10m")
-    source = m.random.choice([each for each in fleet if not each.is_file] or [user])
+    source = m.random.choice([item for item in fleet if not item.is_file] or [user])
     if source is not user:
         fields = ("id",) if source.policy == "unmanaged" else ("id", "color")
         user.spec["net"] = m.refer(source, m.random.choice(fields))

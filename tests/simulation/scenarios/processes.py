@@ -60,7 +60,7 @@ def deletions(m: Maker) -> None:
     ops = m.random.choice((["delete"], ["delete"], ["read", "list", "delete"]))
     moment = m.random.choice(("before", "after"))
     m.do("order", what="kill", ops=ops, n=m.random.randint(1, 3), moment=moment, command="delete")
-    names = [each.name for each in fleet]
+    names = [item.name for item in fleet]
     if m.random.random() < 0.3:
         m.do("fault", how="lost_answer", ops=["delete"], times=1)
     m.do("delete", options="", names=names)
@@ -76,8 +76,8 @@ def fenced(m: Maker) -> None:
     if updating:
         m.do("apply")
         m.settle()
-        for each in fleet:
-            m.edit(each)
+        for resource in fleet:
+            m.edit(resource)
     if how == "slow":
         m.do("limits", connection="api", limits={"writes_per_second": m.random.choice((0.005, 0.01))})
     elif how == "throttle":
@@ -97,8 +97,8 @@ def fenced(m: Maker) -> None:
     if how == "slow":
         m.do("limits", connection="api", limits={})
     if updating and m.random.random() < 0.7:
-        for each in fleet:
-            m.edit(each)
+        for resource in fleet:
+            m.edit(resource)
     m.do("apply", machine="here")
     m.do("wake")
     m.do("await_others", seconds=20000.0)
@@ -128,5 +128,5 @@ def together(m: Maker) -> None:
 
 
 SCENARIOS: dict[str, Callable[[Maker], None]] = {
-    each.__name__: each for each in (killed, undoing, deletions, fenced, together)
+    item.__name__: item for item in (killed, undoing, deletions, fenced, together)
 }

@@ -10,11 +10,11 @@ from tests.simulation.scenarios.common import Maker
 def verdicts(m: Maker) -> None:
     """Edits by people and strangers in any order, and a check after each."""
     fleet = m.some(m.random.randint(2, 4), ("Plain", "Keyed", "Named", "Late", "Hidden", "Document", "Signed"))
-    for each in fleet:
+    for resource in fleet:
         if m.random.random() < 0.25:
-            each.options["onDrift"] = m.random.choice(("report", "approve"))
+            resource.options["onDrift"] = m.random.choice(("report", "approve"))
         if m.random.random() < 0.25:
-            each.options["onDriftPaths"] = {m.path(each): m.random.choice(("report", "ignore", "approve"))}
+            resource.options["onDriftPaths"] = {m.path(resource): m.random.choice(("report", "ignore", "approve"))}
     m.fleet.project["corrections"] = {"massDrift": "off"}
     m.do("apply")
     m.settle()
@@ -107,13 +107,13 @@ def deleting(m: Maker) -> None:
         user.spec["net"] = m.refer(base, m.random.choice(("id", "color")))
         users.append(user)
     other = m.resource()
-    for each in (base, *users, other):
-        each.labels["app"] = m.random.choice(("web", "db"))
+    for resource in (base, *users, other):
+        resource.labels["app"] = m.random.choice(("web", "db"))
     m.do("apply")
     m.noise()
     if m.random.random() < 0.5:
         app = m.random.choice(("web", "db"))
-        names = [each.name for each in m.fleet.resources if each.labels["app"] == app]
+        names = [resource.name for resource in m.fleet.resources if resource.labels["app"] == app]
         m.do("delete", options=f"-l app={app}", names=names)
     else:
         each = m.random.choice((base, *users))
@@ -225,5 +225,6 @@ def secrets(m: Maker) -> None:
 
 
 SCENARIOS: dict[str, Callable[[Maker], None]] = {
-    each.__name__: each for each in (verdicts, references, joining, deleting, importing, removing, observing, secrets)
+    verdict.__name__: verdict
+    for verdict in (verdicts, references, joining, deleting, importing, removing, observing, secrets)
 }

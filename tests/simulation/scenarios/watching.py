@@ -143,5 +143,5 @@ def overtaken(m: Maker) -> None:
 
 
 SCENARIOS: dict[str, Callable[[Maker], None]] = {
-    each.__name__: each for each in (neighbours, zero, clocks, sick, requests, overtaken)
+    neighbour.__name__: neighbour for neighbour in (neighbours, zero, clocks, sick, requests, overtaken)
 }

@@ -42,7 +42,7 @@ class Desk:
         return account.template_of(account.endpoints[ident]).fields
 
     def names(self) -> list[str]:
-        return sorted(each.fields["name"] for each in self.server.account.endpoints.values())
+        return sorted(endpoint.fields["name"] for endpoint in self.server.account.endpoints.values())
 
     def quiet(self) -> RunPodServer:
         """Forget what was asked so far."""

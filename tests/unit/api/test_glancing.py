@@ -51,8 +51,8 @@ def test_what_moved_nowhere_costs_one_list_and_no_document(tmp_path, documents):
         return await desk.manager().check(*fleet()), desk.server.counts()
 
     seen, requests = at_desk(tmp_path, story)
-    assert {each.verdict.reason for each in seen} == {SAME}
-    assert all(each.is_in_sync for each in seen)
+    assert {item.verdict.reason for item in seen} == {SAME}
+    assert all(item.is_in_sync for item in seen)
     assert (requests["GET /v2/serverless"], requests["GET /v2/serverless/*"]) == (1, 0)
     assert len(documents) == 1  # one that stands for all
 
@@ -65,7 +65,7 @@ def test_an_edit_here_and_an_edit_there_are_both_seen(tmp_path):
         configs = fleet()
         configs[3].imageName = "user/image:2.0"
         configs[4].env = {"A": "1"}
-        return {each.resource.name: each.verdict.status for each in await desk.manager().check(*configs)}
+        return {item.resource.name: item.verdict.status for item in await desk.manager().check(*configs)}
 
     assert at_desk(tmp_path, story) == {
         "e0": Status.IN_SYNC,
@@ -91,7 +91,7 @@ def test_other_options_or_another_class_are_looked_at_closely(tmp_path, document
         others = [Another(**config.model_dump(exclude_unset=True)) for config in fleet()]
         documents.clear()
         found += await desk.manager().check(*others)
-        return with_options, len(documents), {each.verdict.status for each in found}
+        return with_options, len(documents), {item.verdict.status for item in found}
 
     with_options, with_class, statuses = at_desk(tmp_path, story)
     assert (with_options, with_class, statuses) == (COUNT + 1, COUNT, {Status.IN_SYNC})
@@ -104,7 +104,7 @@ def test_a_look_that_somebody_asked_for_is_one(tmp_path):
         requests = [CheckRequest(state.address, "now", 0.0) async for state in store.all_states()]
         await store.commit(Transaction(updates=PartialUpdates(requested=requests)))
         await store.close()
-        return {each.verdict.reason for each in await desk.manager().check(*fleet())}
+        return {item.verdict.reason for item in await desk.manager().check(*fleet())}
 
     assert SAME not in at_desk(tmp_path, story)
 
@@ -122,7 +122,7 @@ def test_what_refers_to_others_depends_on_them_too(tmp_path):
         (volume,) = desk.server.account.volumes
         desk.server.console().delete_volume(volume)
         await manager.deploy(NetworkVolume(name="v", size=50))  # another, under another id
-        return {each.verdict.status for each in await manager.check(*configs)}
+        return {item.verdict.status for item in await manager.check(*configs)}
 
     assert Status.IN_SYNC not in at_desk(tmp_path, story)
 
@@ -136,7 +136,7 @@ def test_where_the_list_cannot_be_read_nothing_is_green(tmp_path, fault):
         manager = desk.manager()
         await manager.check(balancer(name="e0"))
         desk.server.faults.append(fault)
-        return {each.verdict.status for each in await manager.check(*fleet())}
+        return {item.verdict.status for item in await manager.check(*fleet())}
 
     assert at_desk(tmp_path, story) == {Status.UNKNOWN}
 
@@ -146,6 +146,6 @@ def test_a_release_of_ours_that_declares_something_else_is_not_overlooked(tmp_pa
         await deployed(desk)
         build = runpod_declaring.endpoint
         monkeypatch.setattr(runpod_declaring, "endpoint", lambda *given: {**build(*given), "idleTimeout": 61})
-        return {each.verdict.status for each in await desk.manager().check(*fleet())}
+        return {item.verdict.status for item in await desk.manager().check(*fleet())}
 
     assert at_desk(tmp_path, story) == {Status.PENDING}

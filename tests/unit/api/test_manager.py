@@ -121,7 +121,7 @@ def test_options_are_those_of_manifests(tmp_path):
 
     told, is_final = at_desk(tmp_path, story)
     assert (told.action, told.left_alone, is_final) == (Action.NONE, ("/imageName",), True)
-    assert [each.who for each in told.likely_actors] == ["user_alice"]
+    assert [actor.who for actor in told.likely_actors] == ["user_alice"]
 
 
 def test_texts_stand_for_themselves(tmp_path):
@@ -189,7 +189,7 @@ def test_a_volume_that_is_only_referred_to_by_its_id_is_not_ours(tmp_path):
         volume = desk.server.world.make_volume(desk.server.account, "theirs", 50, "EU-RO-1")
         used = ServerlessEndpoint(name="g", imageName="user/image:1.0", networkVolume=NetworkVolume(id=volume.id))
         done = await desk.manager().deploy(used)
-        tracked = {str(each.address) for each in await desk.manager().resources()}
+        tracked = {str(resource.address) for resource in await desk.manager().resources()}
         return desk.live(done.id)["networkVolumeIds"] == [volume.id], tracked
 
     assert at_desk(tmp_path, story) == (True, {"user_holdfast/Endpoint/g"})
@@ -247,7 +247,7 @@ def test_many_are_checked_with_one_list(tmp_path):
         desk.server.console().edit("e3", idleTimeout=99)
         desk.quiet()
         seen = await manager.check(*configs)
-        return [each.resource.name for each in seen if not each.is_in_sync], len(seen), desk.server.counts()
+        return [item.resource.name for item in seen if not item.is_in_sync], len(seen), desk.server.counts()
 
     moved, count, requests = at_desk(tmp_path, story)
     assert (moved, count) == (["e3"], 6)
@@ -260,7 +260,7 @@ def test_a_check_of_what_is_not_there_says_so(tmp_path):
     async def story(desk):
         waiting = ServerlessEndpoint(name="g", imageName="user/image:1.0", networkVolume=NetworkVolume(name="v"))
         found = await desk.manager().check(balancer(), waiting)
-        return [(each.verdict.status, each.is_in_sync) for each in found], found[1].verdict.reason, desk.names()
+        return [(item.verdict.status, item.is_in_sync) for item in found], found[1].verdict.reason, desk.names()
 
     found, reason, names = at_desk(tmp_path, story)
     assert (found, names) == ([(Status.PENDING, False)] * 2, [])
@@ -304,7 +304,7 @@ def test_a_manager_outlives_event_loops(tmp_path):
     async def story(desk):
         manager.append(desk.manager())
         found = await asyncio.gather(*[manager[0].deploy(balancer(name=name)) for name in "abc"])
-        ids.extend(each.id for each in found)
+        ids.extend(item.id for item in found)
 
     at_desk(tmp_path, story)
-    assert [each.id for each in asyncio.run(manager[0].resources())] == ids
+    assert [item.id for item in asyncio.run(manager[0].resources())] == ids

@@ -33,7 +33,7 @@ def test_another_key_is_another_account_and_moves_nothing(tmp_path):
     mine, theirs, again, accounts, tracked = at_desk(tmp_path, story)
     assert (again.id, again.action) == (mine.id, Action.NONE)
     assert accounts == {"user_holdfast": [mine.id], "user_other": [theirs.id]}
-    assert {str(each.address) for each in tracked} == {
+    assert {str(item.address) for item in tracked} == {
         "user_holdfast/Endpoint/inference-lb",
         "user_other/Endpoint/inference-lb",
     }
@@ -117,8 +117,8 @@ def test_volumes_and_templates_have_environments_too(tmp_path):
             await manager.deploy(NetworkVolume(name="v", size=50))
             await manager.deploy(PodTemplate(name="t", imageName="user/image:1.0"))
         account = desk.server.account
-        volumes = sorted(each.name for each in account.volumes.values())
-        return volumes, sorted(each.fields["name"] for each in account.templates.values())
+        volumes = sorted(volume.name for volume in account.volumes.values())
+        return volumes, sorted(template.fields["name"] for template in account.templates.values())
 
     assert at_desk(tmp_path, story) == (["v", "v@staging"], ["t", "t@staging"])
 
@@ -132,7 +132,7 @@ def test_only_its_own_environment_is_seen_where_a_manager_has_one(tmp_path):
         mine = await desk.manager(environment="staging").resources()
         gone = await desk.manager(environment="staging").undeploy("inference-lb")
         last = await desk.manager().undeploy("user_holdfast/Endpoint/inference-lb")
-        return [each.id for each in mine] == [staging.id] == [gone.id], last.id, desk.names()
+        return [item.id for item in mine] == [staging.id] == [gone.id], last.id, desk.names()
 
     is_mine, last, names = at_desk(tmp_path, story)
     assert is_mine

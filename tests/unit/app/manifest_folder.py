@@ -83,9 +83,9 @@ class Folder:
             graph = resources.graph
             return {
                 "declarations": declared,
-                "desired as written": {address: list(each.desired.items()) for address, each in declared.items()},
-                "locations": {address: each.location for address, each in declared.items()},
-                "places": {address: dict(each.places) for address, each in declared.items()},
+                "desired as written": {address: list(item.desired.items()) for address, item in declared.items()},
+                "locations": {address: item.location for address, item in declared.items()},
+                "places": {address: dict(item.places) for address, item in declared.items()},
                 "addresses": list(graph.addresses),
                 "needs": {address: graph.dependencies(address) for address in graph.addresses},
                 "meanings": {address: dict(graph.bindings.get(address, {})) for address in graph.addresses},
@@ -94,7 +94,7 @@ class Folder:
                 "selected": project.selected,
                 "undeclared": [state.address for state in project.undeclared],
                 "connections": resources.connections(),
-                "secrets": [each.address for each in resources.with_secrets()],
+                "secrets": [secret.address for secret in resources.with_secrets()],
                 "templates": [template.name for template in project.templates],
             }
 

@@ -207,7 +207,7 @@ def test_a_quiet_edit_is_seen(folder, how):
         os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert file.stat().st_size == before.st_size
     seen = folder.assert_same()
-    assert {each.desired["content"]["port"] for each in seen["declarations"].values()} == {80, 81}
+    assert {declaration.desired["content"]["port"] for declaration in seen["declarations"].values()} == {80, 81}
 
 
 @pytest.mark.parametrize(
@@ -428,7 +428,10 @@ def _due(folder: Folder, names: tuple[str, ...], *, index: bool) -> object:
             states = [state async for state in project.store.all_states() if state.address.name in names]
             source = FileSource(("infra",), project.config, store if index else None)
             found = source.read_declaring(states)
-            places = {each.address: (each.location, dict(each.places)) for each in found.declarations}
+            places = {
+                declaration.address: (declaration.location, dict(declaration.places))
+                for declaration in found.declarations
+            }
             return found.declarations, found.strategies, places
 
     with contextlib.chdir(folder.root):

@@ -489,28 +489,28 @@ NOTHING: list[Json] = [ABSENT, None, {}, [], "", 0, False]
 def test_a_presence_rule_says_how_many_spellings_of_nothing_are_one(presence: str, same: int):
     """Absent, null, {}, [], "", 0 and false: the first so many mean the same."""
     rules = tree(defaults=f"{{presence: {presence}}}")
-    for i, one in enumerate(NOTHING):
+    for i, item in enumerate(NOTHING):
         for j, other in enumerate(NOTHING):
             expected = i == j or (i < same and j < same)
-            assert (news(A, A, one, other, rules) == []) is expected, (one, other)
-            assert (diff.differences(put(one), put(other), rules) == []) is expected, (one, other)
+            assert (news(A, A, item, other, rules) == []) is expected, (item, other)
+            assert (diff.differences(put(item), put(other), rules) == []) is expected, (item, other)
 
 
 def test_an_empty_mapping_may_be_a_value_where_an_empty_list_is_none():
     rules = tree(defaults="{presence: empty_list}")
-    for i, one in enumerate(NOTHING):
+    for i, item in enumerate(NOTHING):
         for j, other in enumerate(NOTHING):
             expected = i == j or {i, j} <= {0, 1, 3}
-            assert (news(A, A, one, other, rules) == []) is expected, (one, other)
-            assert (diff.differences(put(one), put(other), rules) == []) is expected, (one, other)
+            assert (news(A, A, item, other, rules) == []) is expected, (item, other)
+            assert (diff.differences(put(item), put(other), rules) == []) is expected, (item, other)
 
 
 @pytest.mark.parametrize("presence", ["strict", "empty_list", "empty", "blank", "zero"])
 def test_something_is_never_nothing(presence: str):
     rules = tree(defaults=f"{{presence: {presence}}}")
-    for one in NOTHING:
+    for item in NOTHING:
         for other in ("x", 1, True, [0], {"a": 1}, [None]):
-            assert news(A, A, one, other, rules) != []
+            assert news(A, A, item, other, rules) != []
 
 
 def test_presence_may_differ_from_place_to_place():
@@ -658,28 +658,28 @@ def test_what_is_found_does_not_depend_on_how_the_documents_are_held_in_memory(
 def test_every_path_resolves(desired: Json, applied: Json, settled: Json, observed: Json, rules: RuleTree):
     """In what is observed; for something missing where it was, or else its place in what is observed."""
     both = diff.findings(desired, observed, rules, diff.Baseline(applied, settled))
-    for found in (*both, *diff.findings(desired, observed, rules)):
-        for path in (found.path, found.pointer):
-            if found.op in (Op.MISSING, Op.ELEMENT_MISSING):
+    for item in (*both, *diff.findings(desired, observed, rules)):
+        for path in (item.path, item.pointer):
+            if item.op in (Op.MISSING, Op.ELEMENT_MISSING):
                 assert any(paths.resolve(document, path) is not ABSENT for document in (desired, settled)) or (
                     paths.resolve(observed, path[:-1]) is not ABSENT
                 )
             else:
                 assert paths.resolve(observed, path) is not ABSENT
-        if found.op not in (Op.MISSING, Op.ELEMENT_MISSING):
-            there = paths.resolve(observed, found.pointer)
-            assert paths.resolve(observed, found.path) is there
-            assert there is found.observed or there is None
-        assert found.rule
+        if item.op not in (Op.MISSING, Op.ELEMENT_MISSING):
+            there = paths.resolve(observed, item.pointer)
+            assert paths.resolve(observed, item.path) is there
+            assert there is item.observed or there is None
+        assert item.rule
 
 
 @given(DOCUMENTS, DOCUMENTS, DOCUMENTS, DOCUMENTS, COMPARING)
 def test_a_finding_is_never_about_a_value_that_is_as_declared(
     desired: Json, applied: Json, settled: Json, observed: Json, rules: RuleTree
 ):
-    for found in diff.findings(desired, observed, rules, diff.Baseline(applied, settled)):
-        if found.op is Op.CHANGED and found.desired is not ABSENT:
-            assert not diff.equal_at(known_differences.node_at(rules, found.path), found.desired, found.observed)
+    for finding in diff.findings(desired, observed, rules, diff.Baseline(applied, settled)):
+        if finding.op is Op.CHANGED and finding.desired is not ABSENT:
+            assert not diff.equal_at(known_differences.node_at(rules, finding.path), finding.desired, finding.observed)
 
 
 @given(DOCUMENTS, DOCUMENTS, COMPARING)

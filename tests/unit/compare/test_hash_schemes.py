@@ -44,7 +44,7 @@ def stamp(scheme: Scheme, vector: Json) -> StampedHash:
 
 @pytest.mark.parametrize("scheme_id", SCHEME_IDS)
 def test_every_scheme_has_golden_vectors(scheme_id):
-    kept = [vector for one, vector in (parameter.values for parameter in VECTORS) if one == scheme_id]
+    kept = [vector for item, vector in (parameter.values for parameter in VECTORS) if item == scheme_id]
     assert len(kept) >= 5, f"{scheme_id} has too few. {NEVER}, and give it golden vectors"
 
 

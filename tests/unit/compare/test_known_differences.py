@@ -495,7 +495,7 @@ def test_an_edit_that_did_not_take_is_unresolved_and_no_override():
     before = diff.Baseline({"x": 1}, {"x": 1})
     (intent,) = diff.findings({"x": 2}, {"x": 1}, NO_RULES, before)
     captured = known_differences.capture({"x": 2}, {"x": 1}, NO_RULES, before=before, drift=[intent])
-    assert [(each.path, each.drifted, each.wanted) for each in captured.unresolved] == [(("x",), 1, 2)]
+    assert [(item.path, item.drifted, item.wanted) for item in captured.unresolved] == [(("x",), 1, 2)]
     assert captured.known == ()
     assert told(diff.findings({"x": 2}, {"x": 1}, NO_RULES, captured.baseline)) == ["/x changed"]
 
@@ -532,7 +532,7 @@ def unresolved(desired: Json, applied: Json, before: Json, settled: Json, rules:
     baseline = diff.Baseline(applied, before)
     edits = diff.findings(desired, before, rules, baseline)
     captured = known_differences.capture(desired, settled, rules, before=baseline, drift=edits)
-    return [paths.format_path(each.path) for each in captured.unresolved]
+    return [paths.format_path(item.path) for item in captured.unresolved]
 
 
 @pytest.mark.parametrize(

@@ -284,18 +284,18 @@ def test_every_profile_of_a_provider_with_recordings_is_shipped():
 def test_what_a_shipped_rule_says_holds_at_a_place_its_path_names(profile: Profile):
     """A rule that an earlier one of its own profile makes void everywhere would be a mistake."""
     root = profiles.stack([profile]).tree().root
-    for each in profile.rules:
+    for rule in profile.rules:
         node = root
-        for segment in each.path.segments:
+        for segment in rule.path.segments:
             if isinstance(segment, Selector):
                 node = node.element(dict(segment.fields), 0)
             else:
                 node = node.child(_sample(segment))
-        said = (each.cls, each.comparator, each.list_rule, each.map_rule, each.presence, each.adopt_list)
+        said = (rule.cls, rule.comparator, rule.list_rule, rule.map_rule, rule.presence, rule.adopt_list)
         held = (node.cls, node.comparator, node.list_rule, node.map_rule, node.presence, node.adopt_list)
         for say, holds in zip(said, held, strict=True):
-            assert say is None or say == holds or each.when is not None, each.label
-        assert not each.adopt or each.adopt == node.adopt, each.label
+            assert say is None or say == holds or rule.when is not None, rule.label
+        assert not rule.adopt or rule.adopt == node.adopt, rule.label
 
 
 def _sample(segment: paths.Segment) -> str:

@@ -13,7 +13,7 @@ from holdfast.errors import UnhashableError
 
 GOLDEN = Path(str(hash_schemes.__file__)).parent / "golden/fnv64-struct/1.jsonl"
 UPSTREAM = [
-    each for each in map(json.loads, GOLDEN.read_text().splitlines()) if each["name"].startswith("EC2NodeClass")
+    item for item in map(json.loads, GOLDEN.read_text().splitlines()) if item["name"].startswith("EC2NodeClass")
 ]
 
 
@@ -40,7 +40,7 @@ def test_a_hash_of_the_original_is_reproduced(vector):
 
 
 def test_there_are_vectors_of_five_generations():
-    assert {each["name"].split()[1] for each in UPSTREAM} == {"v1", "v2", "v4", "v5", "v6"}
+    assert {item["name"].split()[1] for item in UPSTREAM} == {"v1", "v2", "v4", "v5", "v6"}
     assert len(UPSTREAM) == 44
 
 
@@ -61,7 +61,7 @@ def test_30_renaming_a_type_or_reordering_its_fields_changes_the_original_and_no
     one = {"$struct": ["Spec", ["a", "1"], ["b", "2"]]}
     renamed = {"$struct": ["SpecV2", ["a", "1"], ["b", "2"]]}
     reordered = {"$struct": ["Spec", ["b", "2"], ["a", "1"]]}
-    assert len({hashstructure.digest(each) for each in (one, renamed, reordered)}) == 3
+    assert len({hashstructure.digest(item) for item in (one, renamed, reordered)}) == 3
     assert hash_schemes.ORDERED.digest({"a": "1", "b": "2"}) == hash_schemes.ORDERED.digest({"b": "2", "a": "1"})
 
 

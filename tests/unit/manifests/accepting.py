@@ -86,11 +86,12 @@ def declared(file: Path, resource: str = "") -> Declaration:
     pattern = f"{file.parent}/[{file.name[0]}]{file.name[1:]}"  # as found in a folder: other people's documents pass
     found = loader.read([pattern], ProjectFile(FILES, connections=connections))
     named = [
-        each
-        for each in found.declarations
-        if each.location.file == str(file) and (not resource or f"/{each.address}".endswith(f"/{resource}"))
+        declaration
+        for declaration in found.declarations
+        if declaration.location.file == str(file)
+        and (not resource or f"/{declaration.address}".endswith(f"/{resource}"))
     ]
-    assert len(named) == 1, (file, resource, [str(each.address) for each in named])
+    assert len(named) == 1, (file, resource, [str(item.address) for item in named])
     return named[0]
 
 
@@ -139,9 +140,9 @@ def check(before: bytes, after: bytes, declaration: Declaration, edits: Sequence
     name = str(declaration.location.file)
     old, new = (documents.read(data, name, is_json=name.endswith(".json")) for data in (before, after))
     assert len(old) == len(new)
-    for one, other in zip(old, new, strict=True):
-        wanted = one.value
-        if one.line == declaration.location.line and wanted["metadata"]["name"] == declaration.address.name:
+    for item, other in zip(old, new, strict=True):
+        wanted = item.value
+        if item.line == declaration.location.line and wanted["metadata"]["name"] == declaration.address.name:
             spec = wanted["spec"] | {"resource": edited(wanted["spec"].get("resource") or {}, edits)}
             wanted = wanted | {"spec": spec}
         assert typed_equal(other.value, wanted)
@@ -189,7 +190,7 @@ def _find(root: list[Json], edit: Edit) -> tuple[Json, Json]:
             step = step if step in holder or not spellings or edit.was is ABSENT else spellings[0]
         elif isinstance(step, Selector):
             ((field, text),) = step.fields
-            found = [at for at, each in enumerate(holder) if str(each.get(field)).lower() == text.lower()]
+            found = [at for at, item in enumerate(holder) if str(item.get(field)).lower() == text.lower()]
             is_new = not found or (edit.was is ABSENT and following is edit.path[-1])
             step = len(holder) if is_new else found[0]
         else:

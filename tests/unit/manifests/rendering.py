@@ -104,7 +104,7 @@ class Pen:
         """Write a collection in brackets, one entry a line."""
         opening, closing = "{}" if isinstance(item, dict) else "[]"
         parts = [self.inline({key: item[key]})[1:-1].strip() for key in item] if isinstance(item, dict) else []
-        parts = parts or [self.inline(each) for each in item]
+        parts = parts or [self.inline(element) for element in item]
         last = "," if self.happens(0.3) else ""
         lines = [part + ("," if at + 1 < len(parts) else last) + self.trailing() for at, part in enumerate(parts)]
         return [head + opening, *indented(lines, width), " " * width + closing]
@@ -142,7 +142,7 @@ class Pen:
         if quote != '"' and value.isprintable():
             return "'" + value.replace("'", "''") + "'"
         escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-        return '"' + "".join(each if each.isprintable() else f"\\U{ord(each):08x}" for each in escaped) + '"'
+        return '"' + "".join(item if item.isprintable() else f"\\U{ord(item):08x}" for item in escaped) + '"'
 
 
 def indented(lines: list[str], by: int) -> list[str]:

@@ -330,7 +330,7 @@ def rendered(chance: random.Random, *documents: Json, sharing: float = 0) -> byt
 
 def pointers(value: Json, pointer: Pointer = ()) -> list[Pointer]:
     below = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [pointer, *(found for step, item in below for found in pointers(item, (*pointer, step)))]
+    return [pointer, *(element for step, item in below for element in pointers(item, (*pointer, step)))]
 
 
 @st.composite
@@ -422,7 +422,7 @@ def test_when_all_differences_are_accepted_none_is_left(desired, observed, chanc
     source = rendered(chance, manifest(desired, "it"))
     declaration, _ = declared(source)
     found = diff.differences(dict(declaration.desired), observed, rules)
-    edits = [Edit(each.path, each.observed, each.desired) for each in found]
+    edits = [Edit(item.path, item.observed, item.desired) for item in found]
     try:
         after = accept_edit.accept(source, "m.yaml", declaration, edits)
     except Refused:

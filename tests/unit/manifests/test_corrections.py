@@ -304,7 +304,7 @@ def budget_text(rule):
     actions = ["all"] if rule.actions is None else [action.value for action in rule.actions]
     return (
         f"{{max: {rule.max}, per: {durations.format_seconds(rule.per)}, kinds: {list(rule.kinds)}, "
-        f"actions: {actions}, reasons: {[each.value for each in rule.reasons]}, each: {rule.each}}}"
+        f"actions: {actions}, reasons: {[reason.value for reason in rule.reasons]}, each: {rule.each}}}"
     )
 
 
@@ -313,7 +313,7 @@ def window_text(window):
     reason = f"reason: {window.reason}, " if window.reason else ""
     return (
         f"{{{window.mode}: {{days: {days}, hours: '{window.hours}'}}, zone: {window.zone}, "
-        f"{reason}reasons: {[each.value for each in window.reasons]}}}"
+        f"{reason}reasons: {[item.value for item in window.reasons]}}}"
     )
 
 

@@ -27,8 +27,8 @@ def errors_of(text, folder, name="bad.yaml"):
         loader.read([str(folder / name)], ProjectFile(folder, connections=CONNECTIONS), kinds=KINDS)
     error = caught.value
     found = error.errors if isinstance(error, InputErrors) else (error,)
-    assert {each.location.file for each in found} == {str(folder / name)}
-    return [(each.location.line, each.location.field, each.message) for each in found]
+    assert {item.location.file for item in found} == {str(folder / name)}
+    return [(item.location.line, item.location.field, item.message) for item in found]
 
 
 HEAD = (
@@ -369,8 +369,8 @@ def test_all_mistakes_of_all_files_come_together_in_order(tmp_path):
             [str(tmp_path), str(tmp_path / "gone.yaml")], ProjectFile(tmp_path, connections=CONNECTIONS), kinds=KINDS
         )
     found = caught.value.errors
-    assert len({(each.location.file, each.location.line) for each in found}) >= 6
-    assert [each.location.file for each in found] == sorted(str(each.location.file) for each in found)
+    assert len({(item.location.file, item.location.line) for item in found}) >= 6
+    assert [item.location.file for item in found] == sorted(str(item.location.file) for item in found)
     assert str(caught.value).count("\n") == len(found) - 1 < 20
 
 
@@ -465,8 +465,8 @@ def test_no_document_makes_reading_fail_in_another_way(tmp_path_factory, version
     try:
         found = loader.read([str(file)], ProjectFile(file.parent, connections=CONNECTIONS))
     except InputError as error:
-        for each in error.errors if isinstance(error, InputErrors) else (error,):
-            assert each.location.file == str(file)
-            assert each.location.line == 1
+        for item in error.errors if isinstance(error, InputErrors) else (error,):
+            assert item.location.file == str(file)
+            assert item.location.line == 1
     else:
         assert len(found.declarations) + len(found.strategies) == 1

@@ -131,4 +131,4 @@ def test_a_mistake_is_named_with_its_place(tmp_path, text, field, message):
 
 def test_two_sinks_to_files_of_one_name_may_be_told_apart(tmp_path):
     found = load(tmp_path, "notify: [{file: a/x}, {file: b/x, name: other}]").notify
-    assert [each.name for each in found] == ["file x", "other"]
+    assert [item.name for item in found] == ["file x", "other"]

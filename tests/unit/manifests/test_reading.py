@@ -55,7 +55,7 @@ def cloud(tmp_path):
 
 
 def names(found):
-    return [str(each.address) for each in found.declarations]
+    return [str(declaration.address) for declaration in found.declarations]
 
 
 def test_every_part_of_a_manifest_is_read(tmp_path, cloud):
@@ -200,7 +200,7 @@ def test_dependencies_in_so_many_words_come_from_spec_and_annotation(tmp_path):
     found = loader.read([str(tmp_path)], ProjectFile(tmp_path))
     assert found.declarations[0].annotations == {dependency_graph.DEPENDS_ON: "b,Text/c,d"}
     graph = loader.graph(found)
-    assert [one.name for one in graph.dependencies(found.declarations[0].address)] == ["b", "c", "d"]
+    assert [dependency.name for dependency in graph.dependencies(found.declarations[0].address)] == ["b", "c", "d"]
 
 
 def test_the_graph_tells_all_that_is_wrong_at_once(tmp_path):

@@ -29,7 +29,7 @@ def read(folder: Path, *documents: str):
 
 
 def written(folder: Path, *documents: Json):
-    return read(folder, *(yaml.safe_dump(each, sort_keys=False) for each in documents))
+    return read(folder, *(yaml.safe_dump(document, sort_keys=False) for document in documents))
 
 
 # --- two spellings, one value -----------------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ def test_a_selector_is_spelt_either_way_and_finds_what_is_of_that_kind(tmp_path,
     (other,) = found.templates
     assert other == one
     assert other.rollout.method is Method.REWRITE
-    assert [each.address for each in found.declarations if other.selects(each)] == [
+    assert [declaration.address for declaration in found.declarations if other.selects(declaration)] == [
         Address("fleet", "Document", "a", "north")
     ]
 
@@ -167,7 +167,9 @@ def test_with_neither_it_is_a_part_and_a_resource_of_its_own(tmp_path):
 @pytest.mark.parametrize("block", ["template:", "template: {}"])
 def test_a_block_with_nothing_in_it_makes_a_part(tmp_path, block):
     found = read(tmp_path, PART.replace("template: {fields: {inPlace: [/content/note]}, nonce: again}", block))
-    assert [each.address for each in found.templates] == [each.address for each in found.declarations]
+    assert [template.address for template in found.templates] == [
+        declaration.address for declaration in found.declarations
+    ]
 
 
 # --- mistakes ---------------------------------------------------------------------------------------------------------
@@ -212,13 +214,13 @@ MISTAKES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text, old, new, told", [(*each[:3], each[3:]) for each in MISTAKES])
+@pytest.mark.parametrize("text, old, new, told", [(*item[:3], item[3:]) for item in MISTAKES])
 def test_a_mistake_is_told_with_its_place(tmp_path, text, old, new, told):
     line, field, message = told
     with pytest.raises(InputError) as caught:
         read(tmp_path, text.replace(old, new))
     found = caught.value.errors if isinstance(caught.value, InputErrors) else (caught.value,)
-    seen = [(each.location.line, each.location.field or "", each.message) for each in found]
+    seen = [(item.location.line, item.location.field or "", item.message) for item in found]
     assert any(row == line and place.endswith(field) and message in said for row, place, said in seen), seen
 
 

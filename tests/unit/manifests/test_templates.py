@@ -293,13 +293,13 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize("old, new, line, field, message", MISTAKES, ids=[each[1][:40] for each in MISTAKES])
+@pytest.mark.parametrize("old, new, line, field, message", MISTAKES, ids=[item[1][:40] for item in MISTAKES])
 def test_a_mistake_is_told_with_its_place(tmp_path, old, new, line, field, message):
     assert old in PLAIN
     with pytest.raises(InputError) as caught:
         read(tmp_path, PLAIN.replace(old, new))
     found = caught.value.errors if isinstance(caught.value, InputErrors) else (caught.value,)
-    told = [(each.location.line, each.location.field or "", each.message) for each in found]
+    told = [(item.location.line, item.location.field or "", item.message) for item in found]
     assert any(row == line and place.endswith(field) and message in text for row, place, text in told), told
 
 

@@ -170,7 +170,7 @@ def test_files_are_read_in_their_order_and_one_that_is_not_there_has_none(tmp_pa
     (tmp_path / "a.yaml").write_text(ADA)
     (tmp_path / "b.yaml").write_text(ADA.replace("/size", "/name"))
     files = [tmp_path / name for name in ("b.yaml", "gone.yaml", "a.yaml")]
-    assert [each.path for each in waivers.load(files, NOW, tmp_path)] == ["/name", "/size"]
+    assert [item.path for item in waivers.load(files, NOW, tmp_path)] == ["/name", "/size"]
     assert waivers.load([tmp_path / "gone.yaml"], NOW, tmp_path) == ()
 
 
@@ -328,7 +328,7 @@ FLOW = "waivers: [{a}, {b},\n  {c}]\n".replace("{", "{path: /x, owner: o, reason
 
 @pytest.mark.parametrize("index, kept", [(0, "bc"), (1, "ac"), (2, "ab")])
 def test_a_waiver_is_removed_from_a_list_in_a_line(index, kept):
-    assert "".join(each.resource for each in read(waiver_edit.remove(FLOW, index))) == kept
+    assert "".join(item.resource for item in read(waiver_edit.remove(FLOW, index))) == kept
 
 
 def test_the_last_one_leaves_an_empty_list():

@@ -63,14 +63,14 @@ class Read:
         return self.samples[name, frozenset((key.rstrip("_"), value) for key, value in labels.items())]
 
     def of(self, name: str) -> list[dict[str, str]]:
-        return [dict(labels) for found, labels in self.samples if found == name]
+        return [dict(labels) for sample, labels in self.samples if sample == name]
 
     def sum(self, name: str, **labels: str) -> float:
         wanted = set(labels.items())
-        return sum(value for (found, have), value in self.samples.items() if found == name and wanted <= have)
+        return sum(value for (sample, have), value in self.samples.items() if sample == name and wanted <= have)
 
     def counters(self) -> Iterator[tuple[Sample, float]]:
-        totals = {each.name for each in definitions.ALL if each.sort is MetricType.COUNTER}
+        totals = {item.name for item in definitions.ALL if item.sort is MetricType.COUNTER}
         return ((key, value) for key, value in self.samples.items() if key[0] in totals)
 
 
@@ -89,7 +89,7 @@ def stored(*states: ResourceState, **more) -> SqliteStore:
 # --- resources --------------------------------------------------------------------------------------------------------
 
 EVERY = [
-    *(state(each.value, each) for each in Status if each is not Status.UNKNOWN),
+    *(state(Statu.value, Statu) for Statu in Status if Statu is not Status.UNKNOWN),
     state("unreadable", Status.UNKNOWN, failures=3, good_at=NOW - 500),
     state("new", None, checked_at=None, good_at=None),
     state("forgotten", Status.IN_SYNC, resync_seconds=100.0, due_at=NOW - 150, good_at=NOW - 250),
@@ -102,7 +102,7 @@ EVERY = [
 def test_every_status_is_counted_and_what_is_not_to_be_believed_is_told():
     read = Read(stored(*EVERY))
     at = {"connection": "mem", "kind": "Thing"}
-    found = {each["status"]: read("holdfast_resources", **each) for each in read.of("holdfast_resources")}
+    found = {item["status"]: read("holdfast_resources", **item) for item in read.of("holdfast_resources")}
     assert found == {
         "in_sync": 4,
         "pending": 1,
@@ -131,7 +131,7 @@ def test_the_oldest_good_check_is_that_of_each_kind():
 
 def test_a_status_that_nothing_has_is_told_as_zero():
     read = Read(stored(state("a", Status.IN_SYNC)))
-    assert {each["status"] for each in read.of("holdfast_resources")} == {*map(str, Status), UNCHECKED}
+    assert {item["status"] for item in read.of("holdfast_resources")} == {*map(str, Status), UNCHECKED}
     assert read("holdfast_stale_resources", connection="mem", kind="Thing") == 0
 
 
@@ -191,7 +191,7 @@ def test_the_sum_over_statuses_is_the_number_of_resources_and_nothing_counts_mor
     for (connection, kind), size in run(store.count_resources()).items():
         at = {"connection": connection, "kind": kind}
         assert read.sum("holdfast_resources", **at) == size >= read("holdfast_stale_resources", **at)
-    unsure = [each for each in states if each.observed.status in (None, Status.UNKNOWN)]
+    unsure = [state for state in states if state.observed.status in (None, Status.UNKNOWN)]
     assert read.sum("holdfast_stale_resources") >= len(unsure), "what nobody could tell is never green"
 
 
@@ -200,9 +200,9 @@ def test_a_thousand_resources_make_no_more_series_than_one():
         state(f"r{number}", list(Status)[number % 6], terminal="x" if number % 3 else None) for number in range(1000)
     ]
     found = {address.address: _findings(3) for address in many}
-    events = [AuditEvent(NOW, "check.status_changed", str(each.address)) for each in many]
+    events = [AuditEvent(NOW, "check.status_changed", str(item.address)) for item in many]
     store = stored(*many, findings=found, findings_at=NOW, events=events)
-    few = stored(*many[:6], findings={each.address: _findings(3) for each in many[:6]}, findings_at=NOW, events=events)
+    few = stored(*many[:6], findings={item.address: _findings(3) for item in many[:6]}, findings_at=NOW, events=events)
     read = Read(store)
     assert len(read.samples) == len(Read(few).samples) < 100
     assert "r999" not in read.text
@@ -214,8 +214,8 @@ def test_a_thousand_resources_make_no_more_series_than_one():
 
 def _findings(number: int) -> tuple[Finding, ...]:
     return tuple(
-        Finding((f"p{each}",), Op.CHANGED, FindingClass.SPECIFIED, ChangedBy.LIVE, desired=each)
-        for each in range(number)
+        Finding((f"p{item}",), Op.CHANGED, FindingClass.SPECIFIED, ChangedBy.LIVE, desired=item)
+        for item in range(number)
     )
 
 
@@ -250,7 +250,7 @@ def test_what_is_held_back_is_told_by_its_cause():
     read = Read(bench.store, bench.clock.now())
     at = {"connection": "mem", "kind": "Thing"}
     causes = {
-        each["cause"]: read("holdfast_blocked_resources", **each) for each in read.of("holdfast_blocked_resources")
+        item["cause"]: read("holdfast_blocked_resources", **item) for item in read.of("holdfast_blocked_resources")
     }
     assert causes == {"terminal": 0, "paused": 1, "approval": 1}
     assert read("holdfast_findings", class_="specified", changed_by="live", **at) == 2
@@ -275,7 +275,7 @@ def test_counters_only_grow_over_applies_and_tell_how_writes_ended():
     assert read("holdfast_corrections_total", outcome="done") == read("holdfast_events_total", type="write.done") > 6
     kept = run(bench.store.corrections())
     assert read("holdfast_corrections_total", outcome="done") == sum(
-        each.outcome is CorrectionOutcome.DONE for each in kept
+        item.outcome is CorrectionOutcome.DONE for item in kept
     )
 
 
@@ -304,7 +304,7 @@ def test_what_is_under_way_and_what_people_said():
     assert read("holdfast_unfinished_operations", step="sent") == read.sum("holdfast_unfinished_operations") == 1
     assert read("holdfast_oldest_operation_timestamp_seconds") == NOW - 40
     assert (read("holdfast_claims", state="held"), read("holdfast_claims", state="lapsed")) == (1, 1)
-    scopes = {each["scope"]: read("holdfast_paused_scopes", **each) for each in read.of("holdfast_paused_scopes")}
+    scopes = {item["scope"]: read("holdfast_paused_scopes", **item) for item in read.of("holdfast_paused_scopes")}
     assert scopes == {"everything": 1, "connection": 0, "kind": 1, "resource": 0}
     assert read("holdfast_quarantined_paths", cause="contention") == 1
 
@@ -336,12 +336,12 @@ def test_a_canary_that_soaks():
     assert read("holdfast_template_revision_children", template="web", owner="web", revision="1") == 4
     assert read("holdfast_template_revision_children", template="web", owner="web", revision="2") == 1
     assert read("holdfast_template_findings", template="web", owner="web", class_="spec", reason="edited") == 4
-    slots = {each["state"]: read("holdfast_rollout_slots", **each) for each in read.of("holdfast_rollout_slots")}
+    slots = {item["state"]: read("holdfast_rollout_slots", **item) for item in read.of("holdfast_rollout_slots")}
     assert slots == {"done": 1, "working": 0, "left": 4}
     assert read.of("holdfast_rollout_blocked") == read.of("holdfast_rollout_budget_allowed") == []
     told = reading(nursery, templates=[after])
     budgets = told.of("holdfast_rollout_budget_allowed")
-    assert {each["budget"]: told("holdfast_rollout_budget_allowed", **each) for each in budgets} == {
+    assert {budget["budget"]: told("holdfast_rollout_budget_allowed", **budget) for budget in budgets} == {
         "maxSurge": 2,
         "maxUnavailable": 1,
         "spec": 3,
@@ -384,9 +384,9 @@ def test_a_pause_of_everything_holds_a_rollout_and_a_hold_of_a_slot_is_in_the_ma
     )
     after = template({"v": 2}, 4, limits=CAREFUL, holds={"web-1": 3600.0})
     rolled(nursery, after)
-    causes = [each["cause"] for each in reading(nursery).of("holdfast_rollout_blocked")]
+    causes = [item["cause"] for item in reading(nursery).of("holdfast_rollout_blocked")]
     assert causes == ["pause"]
-    causes = [each["cause"] for each in reading(nursery, templates=[after]).of("holdfast_rollout_blocked")]
+    causes = [item["cause"] for item in reading(nursery, templates=[after]).of("holdfast_rollout_blocked")]
     assert sorted(causes) == ["hold", "pause"]
 
 
@@ -437,10 +437,10 @@ def test_a_stamp_of_another_revision_is_seen_whoever_put_it_there():
     nursery = Nursery()
     rolled(nursery, template({"v": 1}, 3, limits=CAREFUL))
     rolled(nursery, template({"v": 2}, 3, limits=CAREFUL))
-    kept = {each.key: each for each in run(_children(nursery.store))}
-    births = [each.data["births"]["web"] for each in kept.values()]
+    kept = {item.key: item for item in run(_children(nursery.store))}
+    births = [item.data["births"]["web"] for item in kept.values()]
     stamps = {birth["revision"]: birth["stamp"] for birth in births}
-    old = next(each for each in kept.values() if each.data["births"]["web"]["revision"] == 1)
+    old = next(item for item in kept.values() if item.data["births"]["web"]["revision"] == 1)
     forgery = {"web": {**old.data["births"]["web"], "stamp": stamps[2]}}
     forged = dataclasses.replace(old, data={**old.data, "births": forgery}, version=old.version + 1)
     assert reading(nursery)("holdfast_template_restamped_children", template="web") == 0
@@ -449,7 +449,7 @@ def test_a_stamp_of_another_revision_is_seen_whoever_put_it_there():
 
 
 async def _children(store: Store):
-    return [each async for each in store.records(serialization.CHILDREN)]
+    return [record async for record in store.records(serialization.CHILDREN)]
 
 
 def test_a_closed_window_and_a_part_that_is_not_as_declared_are_told_without_manifests():
@@ -464,7 +464,7 @@ def test_a_closed_window_and_a_part_that_is_not_as_declared_are_told_without_man
     assert reading(nursery).of("holdfast_rollout_blocked") == [{"template": "web", "cause": "window"}]
     nursery.live_thing("class")["disk"] = 2
     run(nursery.check(nursery.declared))
-    causes = {each["cause"] for each in reading(nursery).of("holdfast_rollout_blocked")}
+    causes = {item["cause"] for item in reading(nursery).of("holdfast_rollout_blocked")}
     assert causes == {"window", "part"}
 
 
@@ -472,25 +472,25 @@ def test_a_closed_window_and_a_part_that_is_not_as_declared_are_told_without_man
 
 
 def test_names_are_as_prometheus_wants_them():
-    names = [each.name for each in definitions.ALL]
+    names = [item.name for item in definitions.ALL]
     assert len(set(names)) == len(names)
-    for each in definitions.ALL:
-        assert each.name.startswith("holdfast_")
-        assert each.name.endswith("_total") is (each.sort is MetricType.COUNTER)
-        assert each.name.endswith("_info") is (each.sort is MetricType.INFO)
-        assert not each.name.endswith(("_age", "_count", "_sum", "_bucket"))
-        assert each.name.endswith("_timestamp_seconds") is ("timestamp" in each.name)
-        assert each.text.endswith(".")
+    for element in definitions.ALL:
+        assert element.name.startswith("holdfast_")
+        assert element.name.endswith("_total") is (element.sort is MetricType.COUNTER)
+        assert element.name.endswith("_info") is (element.sort is MetricType.INFO)
+        assert not element.name.endswith(("_age", "_count", "_sum", "_bucket"))
+        assert element.name.endswith("_timestamp_seconds") is ("timestamp" in element.name)
+        assert element.text.endswith(".")
     assert {
-        each for meter in definitions.ALL if meter is not definitions.RESOURCE_STATUS for each in meter.labels
+        label for meter in definitions.ALL if meter is not definitions.RESOURCE_STATUS for label in meter.labels
     }.isdisjoint({"address", "name", "path", "slot", "who"})
 
 
 def test_every_family_is_told_of_even_where_there_is_nothing():
     text = Read(SqliteStore.in_memory()).text
-    for each in definitions.ALL:
-        assert f"# TYPE {each.name} " in text
-        assert f"# HELP {each.name} {each.text}\n" in text
+    for item in definitions.ALL:
+        assert f"# TYPE {item.name} " in text
+        assert f"# HELP {item.name} {item.text}\n" in text
 
 
 def test_what_has_no_periodic_checks_is_not_stale_by_age_alone():

@@ -142,7 +142,7 @@ def test_missing_and_unknown_are_told_as_what_they_are(tmp_path):
         del town.bench.live.things["Thing", town.bench.id_of("a")]
         town.bench.live.faults.append(lambda call: ReadFailure(ReadError.TIMEOUT) if call.endswith("/b") else None)
         assert sorted(await town.check(RED, BLUE)) == ["check.unknown b", "drift.detected a"]
-        statuses = {each["subject"]: each["data"]["resources"][0]["status"] for each in town.events()}
+        statuses = {event["subject"]: event["data"]["resources"][0]["status"] for event in town.events()}
         assert statuses == {"mem/Thing/a": "missing", "mem/Thing/b": "unknown"}
         assert await town.check(RED, BLUE) == []
         town.bench.live.faults.clear()
@@ -288,9 +288,9 @@ def test_more_events_of_a_kind_than_the_group_are_one(tmp_path, group, expected)
         for name in "abc":
             town.set(name, colour="green")
         told = await town.check(*things)
-        assert [each.removeprefix("drift.detected ") if group == 3 else each for each in told] == expected
+        assert [item.removeprefix("drift.detected ") if group == 3 else item for item in told] == expected
         assert await town.check(*things) == []
-        named = [one["address"] for event in town.events() for one in event["data"]["resources"]]
+        named = [resource["address"] for event in town.events() for resource in event["data"]["resources"]]
         assert named == ["mem/Thing/a", "mem/Thing/b", "mem/Thing/c"]
 
     scenario(play)
@@ -385,8 +385,8 @@ def test_a_mass_drift_is_one_event_however_many_it_holds(tmp_path):
             town.set(name, colour="green")
         report = await town.bench.check(things)
         stormy = [
-            decided(RunReport(checked=[one]), Action.HOLD, "massDrift", Action.UPDATE).checked[0]
-            for one in report.checked
+            decided(RunReport(checked=[item]), Action.HOLD, "massDrift", Action.UPDATE).checked[0]
+            for item in report.checked
         ]
         told = await town.told(replace(report, checked=stormy))
         assert told == ["drift.detected a", "drift.detected b", "drift.detected c", "massdrift.held (3)"]

@@ -121,8 +121,8 @@ def test_a_batch_is_granted_in_its_order_until_a_bucket_is_empty():
     spent = dict.fromkeys([bucket for bucket, _ in budgets.buckets(batch, rules, SIZES, NOW)], 0)
     assert list(spent) == ["corrections per 1h", "destructive corrections per 1h"]
     allotment = budgets.allot(batch, rules, spent, SIZES, NOW)
-    assert [each.address.name for each in allotment.granted] == ["a", "c", "d"]
-    assert [(each.candidate.address.name, str(each)) for each in allotment.held] == [
+    assert [item.address.name for item in allotment.granted] == ["a", "c", "d"]
+    assert [(item.candidate.address.name, str(item)) for item in allotment.held] == [
         ("b", "the budget is spent: 1 destructive corrections per 1h"),
         ("e", "the budget is spent: 3 corrections per 1h"),
     ]
@@ -160,9 +160,9 @@ def test_no_bucket_is_ever_overdrawn_and_none_is_held_without_cause(batch, rules
     spent = dict.fromkeys([bucket for bucket, _ in budgets.buckets(batch, rules, SIZES, NOW)], spent_before)
     allotment = budgets.allot(batch, rules, spent, SIZES, NOW)
     assert len(allotment.granted) + len(allotment.held) == len(batch)
-    limits = {charge.bucket: charge.limit for each in batch for charge in asked(each)}
-    for each in allotment.granted:
-        for charge in asked(each):
+    limits = {charge.bucket: charge.limit for item in batch for charge in asked(item)}
+    for granted in allotment.granted:
+        for charge in asked(granted):
             spent[charge.bucket] += 1
             assert spent[charge.bucket] <= limits[charge.bucket]
     for held in allotment.held:

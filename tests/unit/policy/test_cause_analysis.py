@@ -137,7 +137,7 @@ def test_every_finding_has_a_cause_and_a_sentence_without_values(given_finding, 
 @given(findings, evidences)
 def test_the_order_of_the_records_changes_nothing(given_finding, evidence):
     turned = CauseFacts(evidence.corrections[::-1], evidence.rules_changed, evidence.contested, evidence.alike)
-    stamps = [each.at for each in evidence.corrections]
+    stamps = [correction.at for correction in evidence.corrections]
     if len(set(stamps)) == len(stamps):
         assert cause_analysis.explain(given_finding, turned) == cause_analysis.explain(given_finding, evidence)
 
@@ -156,7 +156,7 @@ def utc(text):
     ],
 )
 def test_an_onset_is_told_in_plain_words(after, before, now, text):
-    stamps = [None if each is None else utc(f"2026-03-05T{each}") for each in (after, before, now)]
+    stamps = [None if item is None else utc(f"2026-03-05T{item}") for item in (after, before, now)]
     assert Onset(stamps[0], stamps[1] or 0).text(stamps[2] or 0) == text
 
 

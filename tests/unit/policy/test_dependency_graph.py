@@ -31,7 +31,7 @@ def declaration(name, *needs, explicit="", line=1):
 
 
 def named(layers):
-    return [[one.name for one in layer] for layer in layers]
+    return [[item.name for item in layer] for layer in layers]
 
 
 def test_layers_of_some_are_those_of_all_without_the_others():
@@ -126,7 +126,7 @@ def test_every_edge_is_respected_both_ways(pairs):
     found, errors = dependency_graph.build(fleet(pairs))
     assert errors == []
     for layers, step in ((dependency_graph.layers(found), 1), (dependency_graph.deletion_layers(found), -1)):
-        at = {one.name: number for number, layer in enumerate(layers) for one in layer}
+        at = {item.name: number for number, layer in enumerate(layers) for item in layer}
         assert len(at) == 10
         for source, target in pairs:
             assert (at[str(source)] - at[str(target)]) * step > 0

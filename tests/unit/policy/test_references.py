@@ -91,7 +91,7 @@ def test_references_are_found_in_document_order_with_their_places():
     desired = {"a": "${core.id}", "b": [{"c": "x${ app.yaml }y${core.id}"}, 5, "$${no}"], "${key.id}": "plain $ {}"}
     found, errors = references.find(declaration(desired))
     assert errors == []
-    assert [(one.text, one.pointer) for one in found] == [
+    assert [(item.text, item.pointer) for item in found] == [
         ("core.id", ("a",)),
         ("app.yaml", ("b", 0, "c")),
         ("core.id", ("b", 0, "c")),

@@ -78,7 +78,7 @@ def test_of_several_the_first_counts():
 def test_an_expired_waiver_says_what_it_would_have_covered():
     old, other = waiver(), waiver(path="/name")
     found = waivers.expired(WIDGET, [finding(), finding("/size/x")], [old, other], END)
-    assert [str(each) for each in found] == ["the waiver of ada for /size expired on 2026-12-01"]
+    assert [str(item) for item in found] == ["the waiver of ada for /size expired on 2026-12-01"]
     assert found[0].paths == ("/size", "/size/x")
     assert waivers.expired(WIDGET, [finding()], [old], NOW) == []
     assert waivers.expired(GADGET, [finding()], [old], END) == []
@@ -179,12 +179,12 @@ found_paths = st.lists(st.sampled_from(["/size", "/a", "/a/b", "/b/c", ""]), uni
 @given(st.sampled_from([WIDGET, GADGET]), found_paths, st.lists(some, max_size=4))
 def test_every_finding_is_either_live_or_suppress_and_keeps_its_order(address, findings, given_waivers):
     live, suppressed = waivers.split(address, findings, given_waivers, NOW)
-    kept = [each.finding for each in suppressed]
+    kept = [item.finding for item in suppressed]
     assert sorted([*live, *kept], key=findings.index) == findings
-    assert list(live) == [each for each in findings if each in live]
-    for each in findings:
-        answered = any(w.covers(address, each) and w.expires > NOW for w in given_waivers)
-        assert (each in kept) is answered
+    assert list(live) == [finding for finding in findings if finding in live]
+    for element in findings:
+        answered = any(w.covers(address, element) and w.expires > NOW for w in given_waivers)
+        assert (element in kept) is answered
     for lapsed in waivers.expired(address, live, given_waivers, NOW):
         assert lapsed.waiver.expires <= NOW
-        assert set(lapsed.paths) <= {paths.format_path(each.path) for each in live}
+        assert set(lapsed.paths) <= {paths.format_path(item.path) for item in live}

@@ -25,7 +25,7 @@ def test_a_write_in_shadow_counts_as_needed_needless_or_misjudged():
     )
     (row,) = found.types
     assert (row.writes, row.shadowed, row.needed, row.needless, row.misjudged) == (4, 3, 1, 2, 1)
-    assert [(each.path, each.sign) for each in found.paths] == [("/b", Sign.MISJUDGED)]
+    assert [(path.path, path.sign) for path in found.paths] == [("/b", Sign.MISJUDGED)]
 
 
 def test_what_a_write_left_is_counted_by_type_and_path_over_resources():

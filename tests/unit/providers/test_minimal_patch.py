@@ -132,4 +132,4 @@ def test_each_patch_holds_the_difference_and_no_more(before, after, merge, chang
     assert minimal_patch.merge_patch(before, after) == merge
     assert minimal_patch.changed_fields(before, after) == changed
     operations = minimal_patch.json_patch(before, after)
-    assert [(one["op"], one["path"], one.get("value")) for one in operations] == patch
+    assert [(operation["op"], operation["path"], operation.get("value")) for operation in operations] == patch

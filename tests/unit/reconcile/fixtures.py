@@ -95,7 +95,7 @@ class Bench:
         listed = list(declarations)
         graph, errors = dependency_graph.build(listed)
         assert not errors, errors
-        return ResourceSet({each.address: each for each in listed}, graph)
+        return ResourceSet({item.address: item for item in listed}, graph)
 
     def fingerprint(self, value: Json) -> str:
         return comparators.fingerprint(value, KEY)
@@ -139,7 +139,7 @@ class Bench:
 
     async def delete(self, declarations: Sequence[Declaration]) -> RunReport:
         async with self.world() as world:
-            return await self.applier(world, declarations).delete([each.address for each in declarations])
+            return await self.applier(world, declarations).delete([declaration.address for declaration in declarations])
 
     def id_of(self, name: str) -> str:
         found = self.live.find("Thing", name)

@@ -48,7 +48,7 @@ async def listed(iterator):
 
 
 def detected(bench: Bench) -> list[dict[str, Json]]:
-    return [dict(each.event.data) for each in run(listed(bench.store.events(type_prefix="contention.detected")))]
+    return [dict(item.event.data) for item in run(listed(bench.store.events(type_prefix="contention.detected")))]
 
 
 def suspicions(bench: Bench, fleet) -> tuple[LikelyActor, ...]:
@@ -84,7 +84,7 @@ def test_the_check_that_sees_a_contention_first_hands_its_likely_actors_on():
     bench.live_thing("a")["color"] = "black"
     bench.live.actors["Thing", bench.id_of("a")] = "otherWriter"
     (one,) = run(bench.check(FLEET)).checked
-    assert [each.who for each in one.likely_actors] == ["otherWriter"]
+    assert [actor.who for actor in one.likely_actors] == ["otherWriter"]
 
 
 def test_nobody_is_asked_where_no_contention_begins():
@@ -204,7 +204,7 @@ def test_the_surest_likely_actor_is_the_other_writer_and_one_that_is_only_possib
     low, medium, high = (LikelyActor(name, Confidence(name), "a clause") for name in ("low", "medium", "high"))
     offering(monkeypatch, low, medium, high)
     bench = Bench(rules=RULES)
-    assert [each.who for each in suspicions(bench, FLEET)] == ["high", "medium", "low"]
+    assert [suspicion.who for suspicion in suspicions(bench, FLEET)] == ["high", "medium", "low"]
     assert attribution.as_data((high, low))["otherWriter"] == "high"
     assert attribution.as_data((low,)).keys() == {"attributedTo"}
     assert attribution.as_data(()) == {}
@@ -215,7 +215,7 @@ def test_no_secret_and_no_nonsense_becomes_a_name(monkeypatch):
     offering(monkeypatch, *(LikelyActor(name, Confidence.HIGH, "a clause") for name in names))
     bench = Bench(environ={"PASSWORD": "s3cret-value"})
     fleet = [declare("a", {"color": "red", "password": {"secretRef": {"env": "PASSWORD"}}})]
-    found = [each.who for each in suspicions(bench, fleet)]
+    found = [suspicion.who for suspicion in suspicions(bench, fleet)]
     assert found == ["ada"]
 
 

@@ -44,7 +44,7 @@ async def discovered(made: Bench, declarations=(), provider=None, keeps_raw=Fals
         discoverer = Discoverer(preparer, looker, keeps_raw)
         surveys = await discoverer.survey("mem", wanted)
         drafts = (
-            [[draft async for draft in discoverer.drafts(each, ManagementPolicy.OBSERVED)] for each in surveys]
+            [[draft async for draft in discoverer.drafts(survey, ManagementPolicy.OBSERVED)] for survey in surveys]
             if keeps_raw
             else []
         )
@@ -146,7 +146,7 @@ DOUBTS = {
 }
 
 
-@pytest.mark.parametrize("call, declaration", [(call, one) for call, (one, _) in DOUBTS.items()])
+@pytest.mark.parametrize("call, declaration", [(call, item) for call, (item, _) in DOUBTS.items()])
 def test_where_a_declaration_cannot_be_placed_no_stranger_is_named(call, declaration):
     made = bench()
     denied = ReadFailure(ReadError.UNAUTHORISED, "who are you")
@@ -161,7 +161,7 @@ def test_drafts_have_names_that_no_declaration_has():
     made = bench()
     made.live.things["Thing", "id-a"]["name"] = "zzz"
     _, (drafts,) = asyncio.run(discovered(made, [declare("id-a", {}, import_from=Import(id="id-c"))], keeps_raw=True))
-    assert [(each.id, str(each.address)) for each in drafts] == [
+    assert [(draft.id, str(draft.address)) for draft in drafts] == [
         ("id-a", "mem/Thing/id-a-2"),
         ("id-b", "mem/Thing/id-b"),
     ]
@@ -172,14 +172,14 @@ def test_what_a_list_only_sums_up_is_read_before_it_is_drafted():
     provider = Pooled(made, lists=False, discovers=True)
     _, (_, drafts) = asyncio.run(discovered(made, provider=provider, keeps_raw=True))
     assert [call for call in made.live.calls if call.startswith("read")] == ["read Thing/"] * 3
-    assert [each.manifest["spec"]["resource"] for each in drafts] == [{"color": c} for c in ("red", "blue", "green")]
+    assert [draft.manifest["spec"]["resource"] for draft in drafts] == [{"color": c} for c in ("red", "blue", "green")]
 
 
 def test_a_thing_that_cannot_be_read_for_its_draft_is_said_not_to_be_written():
     made = bench()
     made.live.faults.append(once("read *", ReadFailure(ReadError.UNAUTHORISED, "who are you")))
     _, (_, drafts) = asyncio.run(discovered(made, provider=Pooled(made, lists=False, discovers=True), keeps_raw=True))
-    assert [(each.address is None, each.trouble) for each in drafts] == [
+    assert [(draft.address is None, draft.trouble) for draft in drafts] == [
         (True, "who are you"),
         (False, ""),
         (False, ""),

@@ -53,7 +53,7 @@ def disturbed(rules: PolicyRules | None = None, drifted: range = range(2)) -> Be
 
 
 def summary(report) -> dict[str, tuple[Status, Action]]:
-    return {one.address.name: (one.verdict.status, one.decision.action) for one in report.checked}
+    return {item.address.name: (item.verdict.status, item.decision.action) for item in report.checked}
 
 
 @pytest.mark.parametrize("lists", [True, False])
@@ -81,7 +81,7 @@ def test_edited_resources_are_listed_again_rather_than_read_one_by_one(batch):
 def test_mass_drift_is_judged_over_all_batches_before_the_first_correction(batch):
     bench = disturbed(GUARDED, drifted=range(8))
     report = run(bench.apply(fleet()))
-    assert {one.decision.action for one in report.checked if one.verdict.status is Status.DRIFTED} == {Action.HOLD}
+    assert {item.decision.action for item in report.checked if item.verdict.status is Status.DRIFTED} == {Action.HOLD}
     assert [bench.live_thing(f"r{n:02}")["x"] for n in range(8)] == ["moved"] * 8
     assert bench.live_thing("r22") is not None  # a create is no correction
 
@@ -105,7 +105,7 @@ def test_results_that_are_not_kept_are_counted(batch):
     assert report.checked == report.acted == []
     assert report.tally.statuses == {Status.IN_SYNC: 19, Status.DRIFTED: 2, Status.MISSING: 1, Status.PENDING: 1}
     assert report.tally.done == {Action.UPDATE: 2, Action.RECREATE: 1, Action.CREATE: 1}
-    assert len({one.address for one in given if isinstance(one, CheckResult)}) == COUNT
+    assert len({item.address for item in given if isinstance(item, CheckResult)}) == COUNT
 
 
 def test_a_stopped_apply_names_every_resource_that_it_did_not_reach(batch):
@@ -117,8 +117,8 @@ def test_a_stopped_apply_names_every_resource_that_it_did_not_reach(batch):
             return await bench.applier(world, fleet(), stop=stop, progress=lambda _step: stop.set()).apply()
 
     report = run(stopped())
-    reached = {one.checked.address for one in report.acted}
-    assert sorted(map(str, [*reached, *report.not_reached])) == sorted(str(each.address) for each in fleet())
+    reached = {item.checked.address for item in report.acted}
+    assert sorted(map(str, [*reached, *report.not_reached])) == sorted(str(item.address) for item in fleet())
     assert not reached
 
 

@@ -153,6 +153,6 @@ def test_what_is_seen_is_the_same_with_and_without_limits(rules, policy, history
         for bench in (free, bound):
             inject_drift(bench, changes)
             report = run(bench.check(fleet))
-            seen.append([(one.address, one.verdict.status, one.verdict.findings) for one in report.checked])
+            seen.append([(item.address, item.verdict.status, item.verdict.findings) for item in report.checked])
             bench.clock.advance(seconds)
         assert seen[0] == seen[1]

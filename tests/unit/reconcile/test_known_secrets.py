@@ -40,9 +40,9 @@ def test_a_secret_is_found_in_every_spelling(more, secret, before, after):
         base64.b64encode(f"user:{secret}".encode()).decode(),
         base64.urlsafe_b64encode(f"me:{secret}".encode()).decode(),
     ]
-    for each in spelt:
-        text = before + each + after
-        assert secrets.scrubbed({"a": [{"b": text}]}, fingerprint) == {"a": [{"b": fingerprint(text)}]}, each
+    for item in spelt:
+        text = before + item + after
+        assert secrets.scrubbed({"a": [{"b": text}]}, fingerprint) == {"a": [{"b": fingerprint(text)}]}, item
         assert secrets.scrubbed({text: 1}, fingerprint) == {fingerprint(text): 1}
 
 

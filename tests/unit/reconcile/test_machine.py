@@ -92,21 +92,21 @@ class Fleet(RuleBasedStateMachine):
         writes = len(self.bench.live.writes)
         report = self.run(self.bench.check(self.fleet()))
         assert len(self.bench.live.writes) == writes
-        for one in report.checked:
-            if isinstance(one.reading, ReadFailure):
-                assert one.verdict.status is Status.UNKNOWN
+        for item in report.checked:
+            if isinstance(item.reading, ReadFailure):
+                assert item.verdict.status is Status.UNKNOWN
 
     @precondition(lambda self: self.declared)
     @rule()
     def apply(self):
         """Every write has a reason that names what caused it."""
         report = self.run(self.bench.apply(self.fleet()))
-        for one in report.acted:
-            if one.checked.decision.action is Action.UPDATE:
-                assert one.checked.decision.reasons[0].paths
-        for one in report.checked:
-            if one.decision.action is Action.NONE and one.observed not in (None, ...):
-                assert one.verdict.status in (Status.IN_SYNC, Status.UNKNOWN)
+        for result in report.acted:
+            if result.checked.decision.action is Action.UPDATE:
+                assert result.checked.decision.reasons[0].paths
+        for checked in report.checked:
+            if checked.decision.action is Action.NONE and checked.observed not in (None, ...):
+                assert checked.verdict.status in (Status.IN_SYNC, Status.UNKNOWN)
 
     @precondition(lambda self: self.declared)
     @rule(after=st.booleans(), verb=st.sampled_from(["create", "update"]))
@@ -136,11 +136,11 @@ class Fleet(RuleBasedStateMachine):
         self.bench.clock.advance(1000.0)
         for _ in range(4):
             report = self.run(self.bench.apply(self.fleet()))
-            if not report.acted and all(one.verdict.status is Status.IN_SYNC for one in report.checked):
+            if not report.acted and all(item.verdict.status is Status.IN_SYNC for item in report.checked):
                 break
         writes = len(self.bench.live.writes)
         again = self.run(self.bench.apply(self.fleet()))
-        assert [one.verdict.status for one in again.checked] == [Status.IN_SYNC] * len(self.declared)
+        assert [item.verdict.status for item in again.checked] == [Status.IN_SYNC] * len(self.declared)
         assert again.acted == []
         assert len(self.bench.live.writes) == writes
         for name, body in self.declared.items():

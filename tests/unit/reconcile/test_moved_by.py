@@ -26,7 +26,7 @@ async def attributed(bench: Bench, things=THINGS):
     async with bench.world() as world:
         preparer = ResourceResolver(bench.store, world, bench.fleet(things), bench.fingerprint, bench.secrets)
         checker = Checker(bench.store, world, bench.clock, bench.random, bench.fingerprint, bench.patience, bench.rules)
-        return {one.address.name: one for one in (await check_resources(preparer, checker, attribute=True)).checked}
+        return {item.address.name: item for item in (await check_resources(preparer, checker, attribute=True)).checked}
 
 
 def moved(bench: Bench, name: str, by: str, **fields: object) -> None:
@@ -46,7 +46,7 @@ def test_whoever_moved_something_is_named_and_of_the_others_nobody_is_asked_abou
         return await attributed(bench), asked(bench)
 
     found, calls = asyncio.run(story())
-    assert {name: [each.who for each in one.likely_actors] for name, one in found.items()} == {
+    assert {name: [actor.who for actor in item.likely_actors] for name, item in found.items()} == {
         "a": [],
         "b": ["mallory"],
         "c": [],
@@ -74,7 +74,7 @@ def test_where_very_many_moved_at_once_not_all_are_asked_about(monkeypatch):
         for thing in THINGS:
             moved(bench, thing.address.name, "mallory", color="blue")
         found = await attributed(bench)
-        return [len(one.likely_actors) for one in found.values()], asked(bench)
+        return [len(item.likely_actors) for item in found.values()], asked(bench)
 
     named, calls = asyncio.run(story())
     assert (sum(named), len(calls)) == (2, 2)
@@ -107,7 +107,7 @@ async def scaled_down(things, **other: object) -> tuple[Bench, CheckResult]:
     moved(bench, "a", "platform", size=2, **other)
     bench.live.writes.clear()
     report = await bench.apply(things)
-    (one,) = [each for each in report.checked if each.address.name == "a"]
+    (one,) = [item for item in report.checked if item.address.name == "a"]
     return bench, one
 
 

@@ -43,7 +43,7 @@ def drift(bench, *names, **fields):
 
 
 def decisions(report):
-    return {one.address.name: one.decision for one in report.checked}
+    return {item.address.name: item.decision for item in report.checked}
 
 
 def writes(bench):
@@ -79,7 +79,7 @@ def test_some_fields_are_corrected_some_reported_some_ignored_in_one_resource():
         ("drift", ("/color",)),
         ("report_only", ("/size",)),
     ]
-    suppressed = [(each.because, each.path) for each in report.checked[0].verdict.suppressed]
+    suppressed = [(item.because, item.path) for item in report.checked[0].verdict.suppressed]
     assert suppressed == [(SuppressionReason.IGNORED, "/tags/**")]
 
 
@@ -140,9 +140,9 @@ def test_a_budget_lets_through_what_fits_and_the_rest_comes_in_the_next_window()
     writes(bench)
     report = run(bench.apply(fleet))
     assert len(writes(bench)) == 3
-    held = [one for one in decisions(report).values() if one.action is Action.HOLD]
-    assert {(one.reasons[0].code, one.held) for one in held} == {("budget", Action.UPDATE)}
-    assert {one.verdict.status for one in report.checked} == {Status.DRIFTED}, "limits never change what is seen"
+    held = [decision for decision in decisions(report).values() if decision.action is Action.HOLD]
+    assert {(item.reasons[0].code, item.held) for item in held} == {("budget", Action.UPDATE)}
+    assert {item.verdict.status for item in report.checked} == {Status.DRIFTED}, "limits never change what is seen"
     run(bench.apply(fleet))
     assert writes(bench) == []
     bench.clock.advance(3601)
@@ -182,7 +182,7 @@ def test_two_workers_never_spend_one_budget_twice():
 
     reports = run(both())
     assert len(writes(bench)) == 2
-    results = [one.result for report in reports for one in report.acted]
+    results = [item.result for report in reports for item in report.acted]
     assert results.count(ActionOutcome.DONE) == 2
 
 
@@ -198,7 +198,7 @@ def test_a_mass_drift_halts_correction_and_asks_while_detection_goes_on():
     writes(bench)
     report = run(bench.apply(fleet))
     assert writes(bench) == []
-    assert [one.verdict.status for one in report.checked].count(Status.DRIFTED) == 3
+    assert [item.verdict.status for item in report.checked].count(Status.DRIFTED) == 3
     assert decisions(report)["n0"].reasons[0].code == "massDrift"
     events = [event.event.type for event in run(listed(bench.store.events(type_prefix="mass_drift")))]
     assert events == ["mass_drift.held"]
@@ -238,7 +238,7 @@ def test_a_yes_to_exactly_these_plans_lifts_the_mass_drift_for_them():
     for index, name in enumerate(names(3)):
         drift(bench, name, color=f"black{index}")
     report = run(bench.check(fleet))
-    plans = {one.address.name: one.plan for one in report.checked if one.decision.action is Action.HOLD}
+    plans = {item.address.name: item.plan for item in report.checked if item.decision.action is Action.HOLD}
     approve(bench, "n0", plans["n0"])
     approve(bench, "n1", plans["n1"])
     drift(bench, "n1", color="white")  # not what was shown when the yes was given
@@ -392,7 +392,7 @@ def test_a_other_writer_is_seen_named_in_the_condition_and_left_to_a_person():
     assert len(writes(bench)) == 2
     assert decisions(report)["n0"].reasons[0].code == "contention"
     state = run(bench.store.state(address("n0")))
-    conflict = next(one for one in state.observed.conditions if one.type is ConditionType.CONFLICT)
+    conflict = next(condition for condition in state.observed.conditions if condition.type is ConditionType.CONFLICT)
     assert conflict.status == "True"
     (quarantine,) = run(bench.store.quarantines())
     assert (quarantine.path, quarantine.data["ours"], quarantine.data["theirs"]) == ("/color", "red", ["black"])
@@ -447,7 +447,7 @@ def test_a_write_that_does_not_take_is_unresolved_counted_and_not_repeated():
     run(bench.apply(fleet))
     run(bench.apply(fleet))
     assert len(writes(bench)) == 1
-    (correction,) = [each for each in run(bench.store.corrections()) if each.action == "update"]
+    (correction,) = [item for item in run(bench.store.corrections()) if item.action == "update"]
     assert correction.outcome is CorrectionOutcome.INEFFECTIVE
     assert [(path.path, path.took) for path in correction.paths] == [("/color", False)]
 

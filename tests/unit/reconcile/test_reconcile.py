@@ -35,11 +35,11 @@ def test_after_an_apply_the_next_check_is_clean_and_writes_nothing(patches, poll
     bench.live.polls = polls
     fleet = [declare("a", {"color": "red"}), declare("b", {"color": "blue", "size": "large"})]
     first = run(bench.apply(fleet))
-    assert {one.result for one in first.acted} == {ActionOutcome.DONE}
+    assert {item.result for item in first.acted} == {ActionOutcome.DONE}
     written = len(bench.live.writes)
     again = run(bench.apply(fleet))
     assert again.acted == []
-    assert {one.verdict.status for one in again.checked} == {Status.IN_SYNC}
+    assert {item.verdict.status for item in again.checked} == {Status.IN_SYNC}
     assert len(bench.live.writes) == written == 2
 
 
@@ -68,7 +68,7 @@ def test_a_list_call_serves_many_resources():
     bench.live.calls.clear()
     report = run(bench.check(fleet))
     assert bench.live.calls == ["list Thing"]
-    assert all(one.is_fast for one in report.checked)
+    assert all(item.is_fast for item in report.checked)
 
 
 def test_third_party_edits_are_found_explained_and_reverted():
@@ -139,11 +139,11 @@ def test_what_cannot_be_read_is_unknown_and_nothing_is_written(trouble, lists):
     written = len(bench.live.writes)
     bench.live.faults.append(lambda call: trouble if call.startswith(("read", "list")) else None)
     report = run(bench.apply(fleet))
-    assert {one.verdict.status for one in report.checked} == {Status.UNKNOWN}
+    assert {item.verdict.status for item in report.checked} == {Status.UNKNOWN}
     assert report.acted == []
     assert len(bench.live.writes) == written
     bench.live.faults.clear()
-    assert {one.verdict.status for one in run(bench.check(fleet)).checked} == {Status.IN_SYNC}
+    assert {item.verdict.status for item in run(bench.check(fleet)).checked} == {Status.IN_SYNC}
 
 
 def test_an_empty_list_where_there_were_items_is_confirmed_one_by_one():
@@ -153,7 +153,7 @@ def test_an_empty_list_where_there_were_items_is_confirmed_one_by_one():
     kept = dict(bench.live.things)
     bench.live.things.clear()
     bench.live.faults.append(lambda call: bench.live.things.update(kept) if call.startswith("read") else None)
-    assert {one.verdict.status for one in run(bench.check(fleet)).checked} == {Status.IN_SYNC}
+    assert {item.verdict.status for item in run(bench.check(fleet)).checked} == {Status.IN_SYNC}
 
 
 def test_a_passing_trouble_is_retried_within_the_run():
@@ -317,7 +317,7 @@ def test_what_depends_on_a_failure_is_not_touched():
     )
     fleet = [declare("net", {"x": 1}), declare("port", {"network": "${Thing/net.id}"})]
     report = run(bench.apply(fleet))
-    assert [one.declaration.address.name for one in report.waiting] == ["port"]
+    assert [item.declaration.address.name for item in report.waiting] == ["port"]
     assert bench.live_thing("port") is None
 
 

@@ -55,7 +55,7 @@ def test_07_what_a_new_profile_sees_for_the_first_time_is_newly_visible_and_no_d
 
 
 async def _events(bench: Bench, kind: str):
-    return [each async for each in bench.store.events(type_prefix=kind)]
+    return [event async for event in bench.store.events(type_prefix=kind)]
 
 
 def test_08_when_it_moves_again_it_is_drift(moved_out_of_sight):
@@ -87,7 +87,7 @@ def test_an_edit_that_the_old_rules_hid_is_newly_visible_and_writes_nothing():
     assert run(after.apply(edited)).checked[0].verdict.status is Status.IN_SYNC
     assert len(after.live.writes) == writes
     bench.live_thing("a")["color"] = "blue"
-    assert [each.path for each in run(after.check(edited)).checked[0].verdict.findings] == [("color",)]
+    assert [finding.path for finding in run(after.check(edited)).checked[0].verdict.findings] == [("color",)]
 
 
 def test_what_was_drifted_stays_drifted_and_nothing_joins_it():
@@ -97,7 +97,7 @@ def test_what_was_drifted_stays_drifted_and_nothing_joins_it():
     assert status(bench) is Status.DRIFTED
     after = restarted(bench, LOOKING)
     (one,) = run(after.check(FLEET)).checked
-    assert [each.path for each in one.verdict.findings] == [("color",)]
+    assert [finding.path for finding in one.verdict.findings] == [("color",)]
 
 
 def test_09_drift_in_a_field_that_is_dropped_goes_away():
@@ -124,7 +124,7 @@ def test_rules_of_a_newer_release_that_cannot_be_read_give_unknown_and_no_action
         transaction = Transaction()
         rules = [{"profile": "a/b", "version": 9, "rules": [], "glossary": "of the future"}]
         digest = serialize.keep(transaction, rules)
-        (state,) = [each async for each in bench.store.all_states()]
+        (state,) = [item async for item in bench.store.all_states()]
         applied = dataclasses.replace(state.applied, rules=digest)
         transaction.states.append(dataclasses.replace(state, applied=applied))
         await bench.store.commit(transaction)
@@ -163,7 +163,7 @@ SILENT = "{profile: a/b, version: 3, rules: []}"
 def told(bench: Bench, fleet=FLEET) -> dict[str, SuppressionReason]:
     (one,) = run(bench.check(fleet)).checked
     assert one.verdict.status is Status.IN_SYNC
-    return {each.path: each.because for each in one.verdict.suppressed}
+    return {item.path: item.because for item in one.verdict.suppressed}
 
 
 @pytest.fixture
@@ -187,7 +187,7 @@ def test_11_another_default_is_told_as_that_and_changes_no_verdict(by_default):
     assert event.event.data["defaults_changed"] == ["/size"]
     (one,) = run(after.check(FLEET)).checked
     assert one.is_fast, "it is no reason to look closer"
-    assert [(each.because, each.note) for each in one.verdict.suppressed] == [
+    assert [(item.because, item.note) for item in one.verdict.suppressed] == [
         (SuppressionReason.DEFAULTS_CHANGED, "not declared; what stands for that was 5, and is 6 by the rules of now")
     ]
 
@@ -218,7 +218,7 @@ def test_a_changed_default_excuses_nothing_that_moves(by_default, size):
     after.live_thing("a")["size"] = size
     (one,) = run(after.check(FLEET)).checked
     assert one.verdict.status is Status.DRIFTED
-    assert [each.path for each in one.verdict.findings] == [("size",)]
+    assert [finding.path for finding in one.verdict.findings] == [("size",)]
     assert one.verdict.suppressed == ()
 
 
@@ -278,7 +278,7 @@ def test_of_something_only_looked_at_what_moves_counts_and_what_is_newly_visible
     for _ in range(2):
         (one,) = run(after.check(SEEN)).checked
         assert one.verdict.status is Status.DRIFTED
-        assert [each.path for each in one.verdict.findings] == [(moved,)]
+        assert [finding.path for finding in one.verdict.findings] == [(moved,)]
 
 
 def test_an_edit_of_what_is_declared_of_it_counts_too(only_seen):

@@ -122,7 +122,7 @@ def test_what_a_profile_calls_secret_is_one_though_it_was_declared_in_clear(tmp_
             if d
         ]
         documents = [await store.document(digest) for digest in kept]
-        ledger = [repr(each) for each in await store.corrections()]
+        ledger = [repr(correction) for correction in await store.corrections()]
         events = [dict(event.event.data) async for event in store.events()]
         await store.close()
         files = b"".join(file.read_bytes() for file in tmp_path.iterdir())

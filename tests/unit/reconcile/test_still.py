@@ -105,7 +105,7 @@ def test_what_a_person_accepted_is_counted_at_every_look():
     run(bench.store.commit(Transaction(governance=GovernanceChanges(accepted=[accepted]))))
     for _ in range(2):
         (checked,) = run(bench.check(fleet)).checked
-        assert [each.because for each in checked.verdict.suppressed] == [SuppressionReason.BASELINED]
+        assert [item.because for item in checked.verdict.suppressed] == [SuppressionReason.BASELINED]
 
 
 @pytest.mark.parametrize("edit", ["labels", "settings"])

@@ -234,7 +234,7 @@ def test_a_new_value_that_moves_before_it_was_ever_seen_is_learnt_as_the_service
     assert meddler.is_kept()
     state = run(bench.store.state(fleet[0].address))
     known = run(bench.store.document(state.applied.known_differences))["known"]
-    assert [(each["path"], each["observed"]) for each in known] == [("/color", "white")]
+    assert [(item["path"], item["observed"]) for item in known] == [("/color", "white")]
 
 
 def test_what_is_corrected_and_moved_to_a_third_value_at_once_is_drift_again_and_counts_towards_a_contention():

@@ -77,7 +77,7 @@ def test_who_comes_with_an_edited_declaration_during_our_write_waits_and_then_wi
     bench.store = Watched(bench.store, step, come)
     (acted,) = run(bench.apply(fleet)).acted
     assert acted.result is ActionOutcome.DONE
-    assert {one.result for one in reports[0].acted} == {ActionOutcome.BUSY}
+    assert {item.result for item in reports[0].acted} == {ActionOutcome.BUSY}
     assert bench.live_thing("a")["color"] == "red"
     assert sees_the_truth(other, edit), "the edit is pending, and nothing of it is lost"
     run(other.apply(edit))

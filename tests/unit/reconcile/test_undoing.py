@@ -126,7 +126,7 @@ def test_an_undo_that_was_killed_after_its_write_is_finished_by_the_next(finishe
     assert bench.live_thing("a")["color"] == "black", "a check after the crash does not correct it again"
     assert run(bench.store.correction(ident)).outcome is CorrectionOutcome.UNDONE
     assert run(bench.store.operations()) == []
-    assert CorrectionOutcome.BEGUN not in {each.outcome for each in run(bench.store.corrections())}
+    assert CorrectionOutcome.BEGUN not in {item.outcome for item in run(bench.store.corrections())}
 
 
 def test_policy_may_undo_by_itself_what_did_not_take_everywhere():

@@ -21,7 +21,7 @@ async def rehearsed(bench: Bench, fleet=FLEET):
     connections, providers = {bench.connection.name: bench.connection}, {"memory": bench.provider()}
     async with Connections(connections, providers, {}, bench.clock) as world:
         preparer = ResourceResolver(bench.store, world, bench.fleet(fleet), bench.fingerprint, bench.secrets)
-        ready, _ = await preparer.prepare([each.address for each in fleet])
+        ready, _ = await preparer.prepare([item.address for item in fleet])
         return await upgrade_check.resources(bench.store, ready)
 
 
@@ -85,7 +85,7 @@ def test_rules_that_cannot_be_read_would_make_it_unknown(bench):
     async def newer() -> None:
         transaction = Transaction()
         digest = serialize.keep(transaction, [{"profile": "a/b", "version": 9, "rules": [], "glossary": "new"}])
-        (state,) = [each async for each in bench.store.all_states()]
+        (state,) = [item async for item in bench.store.all_states()]
         applied = dataclasses.replace(state.applied, rules=digest)
         transaction.states.append(dataclasses.replace(state, applied=applied))
         await bench.store.commit(transaction)
@@ -113,5 +113,5 @@ def test_children_are_rehearsed_by_what_their_template_said_then(fields, edited,
     asked = dataclasses.replace(wanted, fields=fields, content={"level": "an edit that nobody has seen"})
     found = asyncio.run(upgrade_check.children(nursery.repository(), [asked], {}))
     assert len(found) == 3
-    assert sum(each.is_changed for each in found) == changed
-    assert all("another scheme judges web" in each.why for each in found if each.is_changed)
+    assert sum(item.is_changed for item in found) == changed
+    assert all("another scheme judges web" in item.why for item in found if item.is_changed)

@@ -160,9 +160,9 @@ def conflicted():
 def test_a_value_that_was_edited_too_can_be_baselined():
     bench, fleet, one = conflicted()
     run(rebaseline(bench.store, one, "/color", Person("ada", "it is better so"), "test"))
-    for one in (only(run(bench.check(fleet))), only(run(bench.apply(fleet)))):
-        assert (one.verdict.status, one.decision.action) == (Status.IN_SYNC, Action.NONE)
-        assert [(a.because, a.path) for a in one.verdict.suppressed] == [(SuppressionReason.BASELINED, "/color")]
+    for result in (only(run(bench.check(fleet))), only(run(bench.apply(fleet)))):
+        assert (result.verdict.status, result.decision.action) == (Status.IN_SYNC, Action.NONE)
+        assert [(a.because, a.path) for a in result.verdict.suppressed] == [(SuppressionReason.BASELINED, "/color")]
     assert bench.live_thing("a")["color"] == "black"
     one = only(run(bench.check([declare("a", {"color": "green", "size": 1})])))
     assert one.verdict.status is Status.PENDING, "the live value has not changed since it was accepted"
@@ -202,10 +202,10 @@ def test_an_edit_that_a_write_of_other_paths_left_out_is_still_an_edit(whole):
     assert (bench.live_thing("a")["color"], bench.live_thing("a")["size"]) == ("black", 1)
     (stored,) = run(bench.store.states([edited[0].address])).values()
     assert stored.observed.status is Status.CONFLICTED
-    for one in (only(run(bench.check(edited))), only(run(bench.apply(edited)))):
-        (finding,) = one.verdict.findings
-        assert (one.verdict.status, finding.path, finding.baseline) == (Status.CONFLICTED, ("color",), "red")
-        assert not one.decision.action.is_write
+    for result in (only(run(bench.check(edited))), only(run(bench.apply(edited)))):
+        (finding,) = result.verdict.findings
+        assert (result.verdict.status, finding.path, finding.baseline) == (Status.CONFLICTED, ("color",), "red")
+        assert not result.decision.action.is_write
     for record in run(bench.store.decisions(None, 50)):
         stored_bytes, again = run(serialize.replay(bench.store, record))
         assert stored_bytes == again, record.summary

@@ -40,7 +40,7 @@ def later(bench: Bench) -> Bench:
 
 async def the_ledger_is_closed(bench: Bench) -> None:
     assert await bench.store.operations() == []
-    assert {each.outcome for each in await bench.store.corrections()} == {CorrectionOutcome.DONE}
+    assert {correction.outcome for correction in await bench.store.corrections()} == {CorrectionOutcome.DONE}
 
 
 def test_a_deletion_that_was_interrupted_is_finished_by_the_next_one():
@@ -52,10 +52,10 @@ def test_a_deletion_that_was_interrupted_is_finished_by_the_next_one():
         await killed(bench, lambda each: each.delete(declared))
         assert await bench.store.operations()
         report = await later(bench).delete(declared)
-        assert sorted(each.checked.address.name for each in report.acted) == ["t0", "t1", "t2"]
-        assert {each.result for each in report.acted} == {ActionOutcome.DONE}
+        assert sorted(item.checked.address.name for item in report.acted) == ["t0", "t1", "t2"]
+        assert {item.result for item in report.acted} == {ActionOutcome.DONE}
         assert bench.live.things == {}
-        assert await bench.store.states([each.address for each in declared]) == {}
+        assert await bench.store.states([item.address for item in declared]) == {}
         await the_ledger_is_closed(bench)
 
     asyncio.run(whole())
@@ -66,7 +66,7 @@ def test_a_creation_that_was_interrupted_is_finished_before_what_it_made_is_dele
         bench, declared = Bench(), fleet(1)
         await killed(bench, lambda each: each.apply(declared))
         report = await later(bench).delete(declared)
-        assert [each.result for each in report.acted] == [ActionOutcome.DONE]
+        assert [item.result for item in report.acted] == [ActionOutcome.DONE]
         assert bench.live.things == {}
         await the_ledger_is_closed(bench)
 
@@ -85,7 +85,7 @@ def test_writes_that_were_interrupted_together_are_finished_together(tmp_path):
         begun: list[str] = []
         await store._run(lambda: store._connection.set_trace_callback(begun.append))
         report = await later(bench).apply(declared)
-        assert {each.result for each in report.acted} == {ActionOutcome.DONE}
+        assert {item.result for item in report.acted} == {ActionOutcome.DONE}
         assert len(report.acted) == 40
         assert len(bench.live.things) == 40
         await the_ledger_is_closed(bench)

@@ -158,9 +158,9 @@ class Ward(Bench):
         raise AssertionError("the assessment does not end")
 
     async def all(self) -> list[RemediationRecord]:
-        found = [one.record async for one in repository.every(self.store)]
+        found = [item.record async for item in repository.every(self.store)]
         return sorted(found, key=lambda record: (record.started_at, record.correlation_id))
 
     async def trail(self, prefix="") -> list:
-        found = [each.event async for each in self.store.events()]
+        found = [item.event async for item in self.store.events()]
         return [event for event in found if event.type.startswith(prefix or ("remediation.", "effectiveness."))]

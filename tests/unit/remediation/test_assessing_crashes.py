@@ -103,7 +103,7 @@ async def survived(tell, ward, store):
 
 def is_death(error):
     inner = error.exceptions if isinstance(error, BaseExceptionGroup) else [error]
-    return all(isinstance(each, Died) or (isinstance(each, BaseExceptionGroup) and is_death(each)) for each in inner)
+    return all(isinstance(item, Died) or (isinstance(item, BaseExceptionGroup) and is_death(item)) for item in inner)
 
 
 def plain(trail, ident):

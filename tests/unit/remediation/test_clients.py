@@ -60,7 +60,7 @@ def matrix(*series):
 def test_a_range_query_asks_for_whole_seconds_with_our_token_and_reads_every_series():
     seen: list = []
     found = queried(matrix([[100, "1"], [115, "NaN"]], [[100, "+Inf"]]), seen=seen)
-    assert [one.labels for one in found] == [{"pod": "0"}, {"pod": "1"}]
+    assert [item.labels for item in found] == [{"pod": "0"}, {"pod": "1"}]
     assert found[0].samples[0] == (100.0, 1.0)
     assert math.isnan(found[0].samples[1][1])
     assert math.isinf(found[1].samples[0][1])
@@ -102,7 +102,7 @@ def test_51_alerts_are_asked_for_by_escaped_matchers_and_silenced_ones_count():
         {"labels": {"alertname": "HighMemory"}},
     ]
     found = listed(body, seen=seen, signal=Signal("HighMemory", {"service": 'a"b\\c', "empty": ""}))
-    assert [one.state for one in found] == ["active", "suppressed", "active"]
+    assert [item.state for item in found] == ["active", "suppressed", "active"]
     (request,) = seen
     assert request.path == "/base/api/v2/alerts"
     assert request.query.getall("filter") == ['alertname="HighMemory"', 'service="a\\"b\\\\c"']

@@ -76,7 +76,7 @@ def test_no_live_pod_is_not_found():
 )
 def test_generic_probes_score_like_pods_and_one_that_could_not_run_leaves_all_open(answers, score):
     by_letter = {"p": ProbeAnswer.PASSED, "f": ProbeAnswer.FAILED, "u": ProbeAnswer.UNKNOWN}
-    measured = health.assess_probes([Probe(f"p{at}", by_letter[one]) for at, one in enumerate(answers)])
+    measured = health.assess_probes([Probe(f"p{at}", by_letter[answer]) for at, answer in enumerate(answers)])
     assert measured.score == score
     assert measured.is_assessed is ("u" not in answers)
 

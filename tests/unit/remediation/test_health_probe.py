@@ -43,7 +43,7 @@ def test_http(status, wanted, answer):
             url = f"http://127.0.0.1:{runner.addresses[0][1]}/healthz"
             port = runner.addresses[0][1]
             both: list[ProbeSpec] = [HttpProbe("web", url, wanted), TcpProbe("port", "127.0.0.1", port)]
-            return [one.answer for one in await health_probe.run_all(both)]
+            return [item.answer for item in await health_probe.run_all(both)]
         finally:
             await runner.cleanup()
 

@@ -44,8 +44,8 @@ def test_55_edges_of_the_tiers_other_targets_and_order():
     mine = [past(ago, post="sha256:now") for ago in (0, DAY, DAY + 1, 90 * DAY, 90 * DAY + 1)]
     other = replace(past(5, "sha256:now"), target="prod/Deployment/other")
     record = past_attempts.record([*mine, other], TODAY)
-    assert [NOW - one.at for one in record.recent] == [DAY, 0]
-    assert [NOW - one.at for one in record.older] == [90 * DAY, DAY + 1]
+    assert [NOW - item.at for item in record.recent] == [DAY, 0]
+    assert [NOW - item.at for item in record.older] == [90 * DAY, DAY + 1]
     assert not record.is_regression
     assert past_attempts.record([past(2 * DAY, "sha256:now")], TODAY).is_regression
 

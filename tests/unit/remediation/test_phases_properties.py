@@ -27,7 +27,7 @@ facts = st.builds(
     AssessmentFacts,
     st.none() | st.sampled_from(Execution),
     st.none() | sightings | st.sampled_from([StateHash(OTHER), NO_TARGET]),
-    **{name: st.none() | one for name, one in answers.items()},
+    **{name: st.none() | answer for name, answer in answers.items()},
 )
 lengths = st.sampled_from([0.0, 30.0, 300.0])
 windows = st.builds(
@@ -51,18 +51,18 @@ def test_any_facts_in_any_order(lengths, scope, given_steps):
     """Phases only go forward, scores stay in range, drift is final, and only the guard opens the other questions."""
     at, now = begin(lengths, scope), CREATED
     seen: set[str] = set()
-    for found, seconds in given_steps:
+    for step, seconds in given_steps:
         now += seconds
         old = at
-        at, wants = state_machine.step(old, found, now)
+        at, wants = state_machine.step(old, step, now)
         assert ORDER.index(at.phase) >= ORDER.index(old.phase)
         assert at.score is None or 0.0 <= at.score <= 1.0
         assert not {event.id for event in wants.events} & seen
         seen |= {event.id for event in wants.events}
         if set(wants.asks) & MEASURED:
-            assert isinstance(found.target, StateHash)
+            assert isinstance(step.target, StateHash)
             assert at.baseline is not None
-            assert found.target.hash == at.baseline.hash
+            assert step.target.hash == at.baseline.hash
         if old.phase.is_terminal:
             assert (at, wants) == (old, Wants())
         if at.phase.is_terminal:
@@ -70,7 +70,7 @@ def test_any_facts_in_any_order(lengths, scope, given_steps):
         else:
             assert bool(wants.asks) is (wants.wake_at is None)
             assert wants.wake_at is None or wants.wake_at > now
-        differs = isinstance(found.target, StateHash) and found.target.hash in (OTHER, NO_TARGET.hash)
+        differs = isinstance(step.target, StateHash) and step.target.hash in (OTHER, NO_TARGET.hash)
         if old.baseline == StateHash(POST) and not old.phase.is_terminal and differs:
             assert (at.reason, at.score) == (EndReason.SPEC_DRIFT, 0.0)
 
@@ -79,11 +79,11 @@ def test_any_facts_in_any_order(lengths, scope, given_steps):
 def test_no_read_that_failed_is_ever_hashed(lengths, scope, given_steps):
     at, now = begin(lengths, scope), CREATED
     seen: set[str] = set()
-    for found, seconds in given_steps:
+    for step, seconds in given_steps:
         now += seconds
-        if isinstance(found.target, StateHash):
-            seen.add(found.target.hash)
-        at, _ = state_machine.step(at, found, now)
+        if isinstance(step.target, StateHash):
+            seen.add(step.target.hash)
+        at, _ = state_machine.step(at, step, now)
         assert at.current is None or at.current in seen
         assert at.baseline is None or at.baseline.hash in seen
 
@@ -148,7 +148,7 @@ def test_once_the_target_moves_nothing_is_measured_any_more(lengths, scope, worl
 @given(windows, scopes, steps)
 def test_a_state_can_be_written_down_and_read_back(lengths, scope, given_steps):
     at, now = begin(lengths, scope), CREATED
-    for found, seconds in given_steps:
+    for step, seconds in given_steps:
         now += seconds
-        at, _ = state_machine.step(at, found, now)
+        at, _ = state_machine.step(at, step, now)
     assert msgspec.json.decode(msgspec.json.encode(at), type=AssessmentState) == at

@@ -51,7 +51,7 @@ def test_a_correction_under_the_threshold_is_taken_back_and_left_to_a_person():
     assert (record.assessment.score, record.undo) == (0.0, Undo.DONE)
     assert ward.live_thing("a")["color"] == "black"
     corrections = run(ward.store.corrections())
-    assert [one.outcome for one in corrections[:2]] == [CorrectionOutcome.DONE, CorrectionOutcome.UNDONE]
+    assert [correction.outcome for correction in corrections[:2]] == [CorrectionOutcome.DONE, CorrectionOutcome.UNDONE]
     (one,) = run(ward.apply(ward.declarations)).checked
     assert one.decision.action is Action.REPORT
     assert [event.type for event in run(ward.trail())][-1] == "remediation.undone"
@@ -368,9 +368,9 @@ def test_declining_and_recurring_chains_are_named():
     found = run(account(ward.store, str(TARGET), StateUnknown("offline"), ward.clock.now()))
     assert found.unassessed == 1  # it was created once
     assert found.declining == ("restart",)
-    ((action, times, stop),) = [(one.action, one.times, one.must_stop) for one in found.recurring]
+    ((action, times, stop),) = [(item.action, item.times, item.must_stop) for item in found.recurring]
     assert (action, times, stop) == ("restart", 3, False)
-    assert [one.match for one in found.told] == [None, None, None]
+    assert [item.match for item in found.told] == [None, None, None]
 
 
 def test_1802_another_target_with_the_same_spec_has_another_past():

@@ -93,7 +93,7 @@ SPEC = '{"replicas": 3, "containers": [{"name": "a"}, {"name": "b"}]}'
     ids=["4-order-and-spaces", "4-spelling-of-numbers", "3-scalar", "7-defaulted-by-the-server"],
 )
 def test_04_07_spelling_is_no_drift_and_a_defaulted_field_is(text, drifts):
-    hashes = [str(hash_schemes.SPEC.stamp_text(one)) for one in (SPEC, text)]
+    hashes = [str(hash_schemes.SPEC.stamp_text(item)) for item in (SPEC, text)]
     course = Course(world=World(StateHash(hashes[0])))
     course.look()
     course.world.target = StateHash(hashes[1])

@@ -44,17 +44,20 @@ def test_what_was_not_assessed_has_no_weight(case):
 
 @pytest.mark.parametrize("case", cases("metrics"), ids=by_name)
 def test_metrics(case):
-    found = [MetricChange(one["name"], one["pre"], one["post"], one["lower_is_better"]) for one in case["comparisons"]]
+    found = [
+        MetricChange(comparison["name"], comparison["pre"], comparison["post"], comparison["lower_is_better"])
+        for comparison in case["comparisons"]
+    ]
     measured = metrics.assess(found)
     assert (measured.is_assessed, measured.score, measured.details) == (
         case["assessed"],
         case["score"],
         case["details"],
     )
-    assert [{"name": one.name, "score": metrics.improvement(one)} for one in found] == [
-        {"name": one["name"], "score": one["score"]} for one in case["per_metric"]
+    assert [{"name": item.name, "score": metrics.improvement(item)} for item in found] == [
+        {"name": item["name"], "score": item["score"]} for item in case["per_metric"]
     ]
-    assert [metrics.improvement(one) > 0 for one in found] == [one["improved"] for one in case["per_metric"]]
+    assert [metrics.improvement(item) > 0 for item in found] == [item["improved"] for item in case["per_metric"]]
 
 
 @pytest.mark.parametrize("case", cases("health"), ids=by_name)

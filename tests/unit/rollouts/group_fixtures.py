@@ -39,7 +39,7 @@ def template(content: Json, replicas: int | None = 3, name: str = "web", **more)
         ("rollout", RolloutPolicy),
         ("source", TemplateSource),
     ):
-        names = [each.name for each in fields(kind)]
+        names = [field.name for field in fields(kind)]
         more[group] = kind(**{key: more.pop(key) for key in names if key in more})
     return Template(name, content, child, replicas, **more)
 
@@ -54,7 +54,7 @@ class Nursery(Bench):
         return RolloutRepository(self.store, self.clock)
 
     def around(self):
-        return {each.address: each for each in self.declared}
+        return {item.address: item for item in self.declared}
 
     async def look(self, *templates: Template) -> list[TemplateGroup]:
         return await self.repository().look(templates, self.around())
@@ -77,12 +77,12 @@ class Nursery(Bench):
     async def check_children(self, *templates: Template) -> RunReport:
         """Look at every child as declared."""
         groups = await self.look(*templates)
-        return await self.check([one for group in groups for one in declarations(group, self.around())])
+        return await self.check([declaration for group in groups for declaration in declarations(group, self.around())])
 
     async def apply_children(self, *templates: Template) -> RunReport:
         """Do as the command `apply` does for what is declared, children included."""
         groups = await self.look(*templates)
-        return await self.apply([one for group in groups for one in declarations(group, self.around())])
+        return await self.apply([declaration for group in groups for declaration in declarations(group, self.around())])
 
     async def turn(self, wanted: Template, how) -> None:
         """Do as the commands `rollout resume` and `rollout undo` do."""

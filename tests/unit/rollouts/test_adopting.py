@@ -66,20 +66,21 @@ def apply(nursery: Nursery, *templates: Template):
         async with nursery.world() as world:
             roller = nursery.roller(world, templates)
             await roller.settle()
-            by_hand = [each for each in nursery.declared if not any(one.selects(each) for one in templates)]
+            by_hand = [item for item in nursery.declared if not any(template.selects(item) for template in templates)]
             await nursery.apply(by_hand)
             (group,) = (await roller.run()).groups
             return group
 
     group = asyncio.run(applied())
-    by_hand = [each for each in nursery.declared if each.address not in group.children]
+    by_hand = [item for item in nursery.declared if item.address not in group.children]
     asyncio.run(nursery.apply([*by_hand, *declarations(group, nursery.around())]))
     return group
 
 
 def found(group) -> dict[str, set[tuple[str, str]]]:
     return {
-        child.name: {(each.kind.value, each.reason) for each in child.findings} for child in group.children.values()
+        child.name: {(finding.kind.value, finding.reason) for finding in child.findings}
+        for child in group.children.values()
     }
 
 
@@ -127,7 +128,7 @@ def test_23_a_stamp_of_a_revision_that_was_before_binds_to_it(nursery):
     (group,) = asyncio.run(nursery.look(selecting(content(expireAfter="1h"))))
     assert group.children == {}, "nobody has looked at it yet"
     group = apply(nursery, selecting(content(expireAfter="1h"), mode=RolloutMode.NOTIFY))
-    assert [each.births["web"].revision for each in group.children.values()] == [1]
+    assert [child.births["web"].revision for child in group.children.values()] == [1]
     assert found(group) == {"old": {("spec", "edited")}}
     assert nursery.live.writes == []
     apply(nursery, selecting(content(expireAfter="1h")))
@@ -164,7 +165,7 @@ def test_a_child_that_is_not_there_is_made_and_one_that_nobody_can_read_is_neith
     made_by_others(nursery, "hidden", HASH, expireAfter="1h")
     nursery.live.faults = [lambda call: ReadFailure(ReadError.UNREACHABLE) if call == "read Thing/hidden" else None]
     group = apply(nursery, selecting(content()))
-    assert [each.name for each in group.children] == ["absent"]
+    assert [child.name for child in group.children] == ["absent"]
     assert [verb for verb, _, _ in nursery.live.writes] == ["create"]
     nursery.live.faults = []
     group = apply(nursery, selecting(content()))
@@ -198,6 +199,6 @@ def test_23_what_a_part_was_in_the_world_is_recorded_where_a_stamp_names_it_and_
     written = [ident for _, _, ident in nursery.live.writes]
     assert written[0] == "id-class", "the part comes first"
     assert len(written) == 2, "and then the canary alone"
-    record = next(each.record for each in group.owners if each.uid == "class")
+    record = next(owner.record for owner in group.owners if owner.uid == "class")
     assert record.latest.content["resource"] == edited
-    assert [each.content["resource"]["spec"]["role"] for each in record.revisions] == ["role-2", "role-1"]
+    assert [revision.content["resource"]["spec"]["role"] for revision in record.revisions] == ["role-2", "role-1"]

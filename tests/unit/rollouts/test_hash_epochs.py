@@ -60,7 +60,7 @@ def found(record, child, previous=(), now=100.0, known=ALL, **look):
 
 
 def kinds(record, child, **more):
-    return [each.kind for each in found(record, child, **more)]
+    return [item.kind for item in found(record, child, **more)]
 
 
 def fleet(record, size):
@@ -116,7 +116,7 @@ def test_01_an_upgrade_without_edits_rolls_none_of_1000_and_writes_none():
     children = fleet(record, 1000)
     after = settle(record, BEFORE, "t/2")
     assert {standing(after, child) for child in children} == {SyncStanding.MATCHING}
-    assert [each.change for each in steps(record, BEFORE, "t/2")] == [RecordChange.ACTIVATE]
+    assert [step.change for step in steps(record, BEFORE, "t/2")] == [RecordChange.ACTIVATE]
     old = OldWay(BEFORE, 1000)
     old.hash("v2")
     assert (old.drifted(), old.writes) == (0, 1000)
@@ -252,11 +252,11 @@ def test_10_to_14_a_change_of_the_schema_rolls_none_of_1000_children_and_writes_
     record = settle(None, before, known=known, schema="v1")
     children = fleet(record, 1000)
     done = steps(record, after, "t/2", known, schema="v2")
-    assert [each.change for each in done] == [
+    assert [item.change for item in done] == [
         RecordChange.ACTIVATE,
         RecordChange.RECORD,
     ]  # on the owner; children are not written
-    look = [each for child in children for each in found(done[-1].record, child, known=known)]
+    look = [item for child in children for item in found(done[-1].record, child, known=known)]
     assert template_findings.asks_for_action(look) == ()
     assert {standing(done[-1].record, child, known) for child in children} == {SyncStanding.MATCHING}
 
@@ -392,7 +392,7 @@ def test_24_two_owners_have_findings_of_their_own():
     pool = settle(pool, EDITED)
     node_class = settle(node_class, BEFORE, "t/2", uid="class-1")
     both = [*found(pool, of_pool), *found(node_class, of_class)]
-    assert [(each.owner, each.kind) for each in both] == [(UID, FindingKind.SPEC)]
+    assert [(item.owner, item.kind) for item in both] == [(UID, FindingKind.SPEC)]
     pool = settle(pool, BEFORE)
     assert [*found(pool, of_pool, both), *found(node_class, of_class, both)] == []
 
@@ -422,12 +422,12 @@ def test_27_first_seen_outlives_an_upgrade_and_an_unknown():
     child = ChildOrigin("c", UID, 1, 0)
     before = found(record, child, now=5.0)
     after = found(settle(record, EDITED, "t/2"), child, before, now=9.0)
-    assert [each.first_seen for each in after] == [5.0]
+    assert [item.first_seen for item in after] == [5.0]
     blind = replace(child, birth=99)
     unsure = found(record, blind, after, now=10.0)
-    assert {each.kind for each in unsure} == {FindingKind.UNKNOWN, FindingKind.SPEC}
+    assert {item.kind for item in unsure} == {FindingKind.UNKNOWN, FindingKind.SPEC}
     assert template_findings.asks_for_action(unsure) == ()
-    assert [each.first_seen for each in found(record, child, unsure, now=11.0)] == [5.0]
+    assert [item.first_seen for item in found(record, child, unsure, now=11.0)] == [5.0]
 
 
 COLLISIONS = {
@@ -470,9 +470,9 @@ def test_30_the_order_of_keys_is_nothing():
 
 def test_31_absent_null_and_empty_are_one_unless_the_field_says_otherwise():
     contents = [{"x": 0}, {"x": 0, "l": None}, {"x": 0, "l": []}, {"x": 0, "l": {}}, {"x": 0, "l": {"m": None}}]
-    assert len({ONE.digests(each, "") for each in contents}) == 1
+    assert len({ONE.digests(content, "") for content in contents}) == 1
     strict = policy(keeps_empty=frozenset({("l",)}))
-    assert len({strict.digests(each, "") for each in contents[:4]}) == 4
+    assert len({strict.digests(content, "") for content in contents[:4]}) == 4
     assert len({ONE.digests({"x": value}, "") for value in (0, False, "", None)}) == 4
 
 
@@ -499,7 +499,7 @@ def test_33_random_edits_crashes_and_binaries_agree_with_the_oracle(walk):
 def test_a_scheme_that_is_not_known_and_has_no_stored_digest_gives_unknown_and_no_action():
     record = settle(settle(None, {"x": 0, "f": 0}), {"x": 0, "f": 1}, "t/2")
     child = ChildOrigin("c", UID, 1, 0)
-    bare = replace(record, revisions=tuple(replace(each, digests={}) for each in record.revisions))
+    bare = replace(record, revisions=tuple(replace(revision, digests={}) for revision in record.revisions))
     assert standing(bare, child, template_schemes.registry(ONE)) is SyncStanding.UNKNOWN
     assert kinds(bare, child, known=template_schemes.registry(ONE)) == [FindingKind.UNKNOWN]
     with pytest.raises(SchemeError):
@@ -528,12 +528,18 @@ def test_old_revisions_and_regimes_are_forgotten_when_nobody_can_ask_for_them():
     for value in range(1, 30):
         record = settle(record, {"x": value}, "t/1" if value < 15 else "t/2")
     kept = forgotten(record, [old], keep=3)
-    assert [each.ordinal for each in kept.revisions] == [1, 15, 28, 29, 30]  # birth, the base of regime 1, the newest
+    assert [revision.ordinal for revision in kept.revisions] == [
+        1,
+        15,
+        28,
+        29,
+        30,
+    ]  # birth, the base of regime 1, the newest
     assert len(kept.regimes) == 2
     new = revisions.born("new", kept)
     collapsed = forgotten(kept, [new], keep=0)
-    assert [each.ordinal for each in collapsed.revisions] == [30]
-    assert [each.index for each in collapsed.regimes] == [1]
+    assert [revision.ordinal for revision in collapsed.revisions] == [30]
+    assert [regime.index for regime in collapsed.regimes] == [1]
     assert standing(collapsed, new) is SyncStanding.MATCHING
     assert hash_epochs.forget(collapsed, [new], keep=0) is None
     assert hash_epochs.forget(record, [ChildOrigin("legacy", UID)], keep=0) is None

@@ -32,7 +32,7 @@ def web(content=None, **more) -> Template:
 
 async def applied(nursery: Nursery, *templates: Template):
     """Do as the command `apply` does: settle, apply what is declared by hand, and roll."""
-    (live,) = [each for each in templates if each.address is not None]
+    (live,) = [template for template in templates if template.address is not None]
     nursery.declared = [declare("class", live.content)]
     async with nursery.world() as world:
         roller = nursery.roller(world, templates)
@@ -47,7 +47,11 @@ def apply(nursery: Nursery, *templates: Template):
 
 
 def findings(group) -> set[tuple[str, str, str]]:
-    return {(each.owner, each.kind.value, each.reason) for child in group.children.values() for each in child.findings}
+    return {
+        (finding.owner, finding.kind.value, finding.reason)
+        for child in group.children.values()
+        for finding in child.findings
+    }
 
 
 @pytest.fixture
@@ -60,7 +64,7 @@ def test_it_gives_children_nothing_and_an_edit_of_it_rolls_them(nursery):
     assert nursery.values("ami") == {"class": "one", "web-0": None, "web-1": None}
     (looked,) = asyncio.run(nursery.look(web(), part({"ami": "two"})))
     assert findings(looked) == {("class", "spec", "edited")}
-    (fields,) = {each.fields for child in looked.children.values() for each in child.findings}
+    (fields,) = {finding.fields for child in looked.children.values() for finding in child.findings}
     assert fields == (("resource", "ami"),)
     group = apply(nursery, web(), part({"ami": "two"}))
     assert group.rollout is not None
@@ -74,7 +78,7 @@ def test_it_gives_children_nothing_and_an_edit_of_it_rolls_them(nursery):
 
 def test_children_need_it_and_come_after_it(nursery):
     (group,) = asyncio.run(nursery.look(web(), part({"ami": "one"})))
-    assert {each.annotations[DEPENDS_ON] for each in declarations(group, {})} == {str(ADDRESS)}
+    assert {declaration.annotations[DEPENDS_ON] for declaration in declarations(group, {})} == {str(ADDRESS)}
 
 
 @pytest.mark.parametrize(
@@ -131,7 +135,7 @@ def test_a_part_that_becomes_a_resource_rolls_children_out_of_its_content_and_wr
     asyncio.run(nursery.roll(web(), plain))
     assert nursery.values("ami") == {"web-0": "one", "web-1": "one"}
     (looked,) = asyncio.run(nursery.look(web(), part({"ami": "one"})))
-    (fields,) = {each.fields for child in looked.children.values() for each in child.findings}
+    (fields,) = {finding.fields for child in looked.children.values() for finding in child.findings}
     assert fields == (("live",),)
     apply(nursery, web(), part({"ami": "one"}))
     assert nursery.values("ami") == {"class": "one", "web-0-r1": None, "web-1-r1": None}
@@ -182,7 +186,7 @@ def test_it_is_forgotten_with_the_last_child_and_kept_while_another_has_one(nurs
         async with nursery.world() as world:
             await nursery.apply(nursery.declared)
             rolled = await nursery.roller(world, [web(), other, live]).run()
-        leads = {each.template.name: each for each in rolled.groups}
+        leads = {group.template.name: group for group in rolled.groups}
         await nursery.repository().forget([leads["web"]], leads["web"].children)
         kept = await nursery.store.record("template", "class")
         await nursery.repository().forget([leads["api"]], {*leads["api"].children, ADDRESS}, [live])

@@ -58,7 +58,7 @@ def test_findings_do_not_name_a_list_that_is_only_in_another_order(nursery):
     rolled(nursery, template({"zones": ["a", "b"], "level": "info"}, fields=fields, limits=limits))
     edited = template({"zones": ["b", "a"], "level": "debug"}, fields=fields, limits=limits)
     (group,) = rolled(nursery, edited)
-    found = {each.fields for child in group.children.values() for each in child.findings}
+    found = {finding.fields for child in group.children.values() for finding in child.findings}
     assert found == {(("resource", "level"),)}
 
 
@@ -68,7 +68,7 @@ def test_to_choose_a_rule_for_a_list_rolls_nobody_before_or_after_an_edit(nurser
     rolled(nursery, template({"ports": ports}))
     writes = len(nursery.live.writes)
     (group,) = rolled(nursery, template({"ports": ports}, fields=FieldClasses(lists={("ports",): rule})))
-    assert [each.index for each in group.lead.record.regimes] == [0, 1]
+    assert [regime.index for regime in group.lead.record.regimes] == [0, 1]
     (group,) = rolled(nursery, template({"ports": ports[::-1]}, fields=FieldClasses(lists={("ports",): rule})))
     assert group.rollout is None
     (group,) = rolled(nursery, template({"ports": ports[::-1]}))
@@ -96,7 +96,7 @@ def test_an_edit_of_rewritten_fields_alone_rewrites_children_within_the_limits(n
     assert down == {1, 2, 3}, "one at a time"
     assert group.rollout is not None
     assert group.rollout.rollout.phase is RolloutPhase.COMPLETE
-    assert not any(each.is_rewriting for each in group.children.values())
+    assert not any(child.is_rewriting for child in group.children.values())
     rolled(nursery, wanted)
     assert verbs(nursery, writes) == {"update": 3}
 
@@ -128,7 +128,7 @@ def test_a_rewrite_that_fails_gives_back_what_was_there_and_is_tried_again(nurse
     wanted = template({"image": 2}, fields=REWRITTEN, limits=limits)
     (group,) = rolled(nursery, wanted)
     assert sorted(nursery.values("image").values()) == [1, 2, 2]
-    assert {each.state.value for each in group.children.values()} == {"ready"}
+    assert {child.state.value for child in group.children.values()} == {"ready"}
     nursery.clock.advance(3600)
     rolled(nursery, wanted)
     assert nursery.values("image") == {f"web-{index}": 2 for index in range(3)}
@@ -177,8 +177,8 @@ def test_killed_at_any_write_of_a_rewriting_the_end_is_the_same(nursery, writes_
     again.clock.advance(3600)
     (group,) = rolled(again, wanted)
     assert again.values("image") == {f"web-{index}": 2 for index in range(3)}
-    assert {each.state.value for each in group.children.values()} == {"ready"}
-    assert not any(each.is_rewriting for each in group.children.values())
+    assert {child.state.value for child in group.children.values()} == {"ready"}
+    assert not any(child.is_rewriting for child in group.children.values())
 
 
 def test_the_preview_and_what_it_waits_for_know_of_rewriting(nursery):

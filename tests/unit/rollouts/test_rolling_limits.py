@@ -79,7 +79,7 @@ def zones_at_work(nursery: Nursery) -> Counter[str]:
     slots: dict[str, list[dict]] = {}
     for body in nursery.live.things.values():
         slots.setdefault(str(body["name"]).partition("-r")[0], []).append(body)
-    return Counter(str(each[0]["zone"]) for each in slots.values() if len(each) > 1)
+    return Counter(str(slot[0]["zone"]) for slot in slots.values() if len(slot) > 1)
 
 
 @pytest.mark.parametrize("amount, most", [(1, 1), (2, 2), (Percent(50), 1), (Percent(100), 3), (Percent(1), 1)])
@@ -192,7 +192,7 @@ def test_turns_that_a_killed_process_had_are_found_and_given_back(nursery):
     assert watch.most <= 2
     kept = asyncio.run(again.store.record("rollout-turns", "all"))
     assert kept is not None
-    assert {name: each[0] for name, each in kept.data.items()} == {"api": 0, "web": 0}
+    assert {name: item[0] for name, item in kept.data.items()} == {"api": 0, "web": 0}
 
 
 @pytest.mark.parametrize("method", [Method.REPLACE_BEFORE_REMOVE, Method.REMOVE_FIRST])
@@ -281,7 +281,7 @@ def test_a_pause_that_is_set_by_the_first_write_of_a_pass_stops_the_next_child(n
     (group,) = rolled(one, template({"level": 2}, 4, method=method, limits=WIDE))
     assert {name: value for name, value in one.values("level").items() if "-r" not in name} == kept
     assert len(one.live.writes) == 4 + 1
-    states = Counter(each.state.value for each in group.children.values())
+    states = Counter(child.state.value for child in group.children.values())
     assert states == left, "no intent is left behind"
     asyncio.run(one.store.commit(Transaction(governance=GovernanceChanges(resumed=[""]))))
     rolled(one, template({"level": 2}, 4, method=method, limits=WIDE))
@@ -319,8 +319,8 @@ def test_somebody_who_pauses_the_rollout_in_the_middle_of_a_pass_is_heard_before
     assert group.rollout is not None
     assert group.rollout.rollout.phase is RolloutPhase.PAUSED
     assert len(bench.live.writes) - writes <= 4, "what was begun is finished, and nothing else is begun"
-    assert {each.state.value for each in group.children.values()} == {"ready"}, "no intent is left behind"
-    ages = {each.first_seen for child in group.children.values() for each in child.findings}
+    assert {item.state.value for item in group.children.values()} == {"ready"}, "no intent is left behind"
+    ages = {finding.first_seen for child in group.children.values() for finding in child.findings}
     assert ages == {found_at}, "a finding keeps its age"
     asyncio.run(bench.turn(wanted, group_rollouts.resumed))
     rolled(bench, wanted)
@@ -340,7 +340,7 @@ def test_after_a_stop_no_more_are_sent_than_were_being_sent(nursery):
     made = Counter(verb for verb, _, _ in nursery.live.writes[writes:])
     assert made["create"] <= IN_HAND + 1
     assert made["create"] == made["delete"], "what was begun is finished"
-    assert {each.state.value for each in group.children.values()} == {"ready"}
+    assert {child.state.value for child in group.children.values()} == {"ready"}
 
 
 def _paused(group):
@@ -357,7 +357,7 @@ def test_a_window_that_closes_in_the_middle_of_a_pass_stops_the_next_child(nurse
     stopped(bench, lambda: bench.clock.advance(120))
     (group,) = rolled(bench, template({"level": 2}, 20, limits=limits))
     assert len(bench.live.writes) - writes == 2, "one was made, and replaced the old one"
-    assert {each.state.value for each in group.children.values()} == {"ready"}
+    assert {child.state.value for child in group.children.values()} == {"ready"}
 
 
 # --- debounce ---------------------------------------------------------------------------------------------------------
@@ -385,7 +385,7 @@ def test_a_broken_predicate_is_told_at_once_and_acts_when_it_was_seen_often_enou
     broken_zone(nursery, "c")
     for times in (1, 2):
         group = looked(nursery, wanted)
-        ((finding,),) = [each.findings for each in group.children.values()]
+        ((finding,),) = [child.findings for child in group.children.values()]
         assert (finding.reason, finding.times, group.rollout) == ("ZoneGone", times, None)
     looked(nursery, wanted)
     assert nursery.names() == ["web-0-r1"]
@@ -451,7 +451,7 @@ def test_findings_are_kept_without_a_rollout_and_counted_only_where_somebody_is_
     (group,) = rolled(nursery, template({"level": 2}, mode=mode))
     assert group.rollout is None
     assert set(nursery.values("level").values()) == {1}
-    assert {each.kind.value for child in group.children.values() for each in child.findings} == {"spec"}
+    assert {finding.kind.value for child in group.children.values() for finding in child.findings} == {"spec"}
     assert rollout_text.is_acting(group) is is_counted
     assert rollout_text.is_news(group)
     assert rollout_text.as_json(group, 0.0)["mode"] == mode.value
@@ -470,8 +470,8 @@ def test_what_is_rewritten_takes_a_turn_and_a_place_in_its_zone(nursery):
     events: list[int] = []
 
     async def creating() -> int:
-        kept = [each async for each in nursery.store.records("template-child")]
-        return sum(each.data["state"] == "creating" for each in kept)
+        kept = [record async for record in nursery.store.records("template-child")]
+        return sum(item.data["state"] == "creating" for item in kept)
 
     def note(_verb: str) -> None:
         events.append(now(creating()))

@@ -40,7 +40,7 @@ def test_children_are_born_with_stable_names_and_an_edit_rolls_them(nursery):
     (group,) = rolled(nursery, template({"level": "info"}))
     assert nursery.names() == ["web-0", "web-1", "web-2"]
     assert group.rollout is None
-    assert {each.state.value for each in group.children.values()} == {"ready"}
+    assert {child.state.value for child in group.children.values()} == {"ready"}
     (group,) = rolled(nursery, template({"level": "debug"}))
     assert group.rollout is not None
     assert group.rollout.rollout.phase is RolloutPhase.COMPLETE
@@ -56,11 +56,11 @@ def phase(group) -> RolloutPhase:
 
 
 def states(group) -> dict[str, int]:
-    return dict(Counter(each.state.value for each in group.children.values()))
+    return dict(Counter(child.state.value for child in group.children.values()))
 
 
 def kinds(group) -> set[tuple[str, str]]:
-    return {(each.owner, each.kind.value) for child in group.children.values() for each in child.findings}
+    return {(finding.owner, finding.kind.value) for child in group.children.values() for finding in child.findings}
 
 
 def refuse(nursery: Nursery, pattern: str) -> None:
@@ -197,7 +197,7 @@ def test_a_child_that_is_not_selected_any_more_is_let_go_and_not_deleted(nursery
     rolled(nursery, selecting({"level": "info"}))
     nursery.declared = [pool("a"), dataclasses.replace(pool("b"), labels={})]
     (group,) = rolled(nursery, selecting({"level": "info"}))
-    assert [each.name for each in group.children] == ["a"]
+    assert [child.name for child in group.children] == ["a"]
     assert nursery.names() == ["a", "b"]
 
 
@@ -250,7 +250,7 @@ def test_a_part_that_is_put_in_or_taken_out_is_an_edit_that_is_rolled_and_not_wr
     assert set(nursery.values("image").values()) == {None}
     for wanted, image, reason in ((web, "a", "part-added"), (alone, None, "part-removed")):
         (group,) = asyncio.run(nursery.look(wanted, part))
-        assert {each.reason for child in group.children.values() for each in child.findings} == {reason}
+        assert {finding.reason for child in group.children.values() for finding in child.findings} == {reason}
         rolled(nursery, wanted, part)
         asyncio.run(nursery.apply_children(wanted, part))
         assert sorted(map(str, nursery.values("image").values())) == ["None", "a"], "one at a time"
@@ -356,7 +356,7 @@ def test_a_new_edit_supersedes_and_children_are_not_replaced_twice(nursery):
     assert phase(group) is RolloutPhase.COMPLETE
     assert sorted(nursery.names()) == ["web-0-r2", "web-1", "web-2", "web-3"]
     files = asyncio.run(nursery.repository().rollouts("web"))
-    assert [each.rollout.phase for each in files] == [RolloutPhase.SUPERSEDED, RolloutPhase.COMPLETE]
+    assert [file.rollout.phase for file in files] == [RolloutPhase.SUPERSEDED, RolloutPhase.COMPLETE]
 
 
 def test_children_that_were_never_made_are_made_from_the_mended_template(nursery):
@@ -509,8 +509,8 @@ def test_a_secret_in_clear_is_refused_before_anything_is_kept_and_a_reference_is
 
     async def kept() -> str:
         repository = ("template", "template-child", "rollout")
-        records = [repr(each) for collection in repository async for each in nursery.store.records(collection)]
-        return repr(records) + repr([each async for each in nursery.store.events()])
+        records = [repr(record) for collection in repository async for record in nursery.store.records(collection)]
+        return repr(records) + repr([event async for event in nursery.store.events()])
 
     assert "plain-secret-1" not in asyncio.run(kept())
 
@@ -576,7 +576,7 @@ def test_revisions_of_a_part_are_forgotten_when_no_template_that_uses_it_needs_t
         groups = rolled(nursery, *both(image))
     groups = rolled(nursery, *both(7))
     (part,) = {id(group.owners[0].record): group.owners[0].record for group in groups[:1]}.values()
-    assert [each.content["resource"]["image"] for each in part.revisions] == [6, 7]
+    assert [revision.content["resource"]["image"] for revision in part.revisions] == [6, 7]
     assert set(nursery.values("image").values()) == {7}
 
 
@@ -596,7 +596,7 @@ def test_what_happens_is_in_the_audit_trail_and_the_chain_holds(nursery):
     async def told() -> list[str]:
         await nursery.store.verify_chain()
         kinds_ = ("template.", "rollout.", "child.")
-        return [each.event.type async for each in nursery.store.events() if each.event.type.startswith(kinds_)]
+        return [event.event.type async for event in nursery.store.events() if event.event.type.startswith(kinds_)]
 
     assert asyncio.run(told()) == [
         "template.create",

@@ -79,10 +79,10 @@ async def _the_records_are_exact(folder: Path, many: int) -> None:
         assert (await store.count_statuses(0.0)).by_status == {Status.IN_SYNC.value: many}
         assert await store.operations() == [], "what a kill interrupted was finished"
         assert await store.claims() == []
-        told = Counter([each.event.type async for each in store.events(type_prefix="rollout.")])
+        told = Counter([event.event.type async for event in store.events(type_prefix="rollout.")])
         assert told["rollout.halted"] >= 1, "it halts when told"
         assert told["rollout.complete"] == 1
-        failed = {each.event.subject async for each in store.events(type_prefix="child.failed")}
+        failed = {event.event.subject async for event in store.events(type_prefix="child.failed")}
         assert all(thousands.is_failing(subject.rpartition("/")[2]) for subject in failed)
         assert len(failed) >= many * 0.02
         await store.verify_chain()

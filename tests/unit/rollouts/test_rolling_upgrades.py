@@ -29,7 +29,7 @@ def rolled(nursery: Nursery, *templates: Template):
 
 
 def kinds(group) -> set[str]:
-    return {each.kind.value for child in group.children.values() for each in child.findings}
+    return {finding.kind.value for child in group.children.values() for finding in child.findings}
 
 
 # before -> after: what the content is once the substrate has filled in or dropped, and what the new release knows
@@ -55,8 +55,8 @@ def test_10_12_13_the_three_changes_that_must_not_induce_drift_roll_none_of_1000
     nursery = Nursery()
     (group,) = rolled(nursery, template(before, MANY, schema="v1"))
     assert len(nursery.live.things) == MANY
-    writes, births = len(nursery.live.writes), {each.address: each.births for each in group.children.values()}
-    versions = {each.address: each.version for each in group.children.values()}
+    writes, births = len(nursery.live.writes), {child.address: child.births for child in group.children.values()}
+    versions = {child.address: child.version for child in group.children.values()}
     upgraded = template(after, MANY, schema="v2", fields=fields)
     for _ in range(2):
         (group,) = rolled(nursery, upgraded)
@@ -64,8 +64,10 @@ def test_10_12_13_the_three_changes_that_must_not_induce_drift_roll_none_of_1000
     assert len(nursery.live.writes) == writes
     assert group.rollout is None
     assert kinds(group) == set()
-    assert {each.address: each.births for each in group.children.values()} == births
-    assert {each.address: each.version for each in group.children.values()} == versions, "no record was written either"
+    assert {child.address: child.births for child in group.children.values()} == births
+    assert {child.address: child.version for child in group.children.values()} == versions, (
+        "no record was written either"
+    )
     assert len(group.lead.record.regimes) == 2
 
 
@@ -151,7 +153,7 @@ def test_hash_and_version_are_written_in_the_seeds_format_and_never_change_on_a_
     nursery = Nursery()
     rolled(nursery, template({"level": "info"}, 2, stamping=STAMPS))
     before = nursery.values("metadata")
-    (annotations,) = {tuple(sorted(each["annotations"].items())) for each in before.values()}
+    (annotations,) = {tuple(sorted(item["annotations"].items())) for item in before.values()}
     assert [key for key, _ in annotations] == [NODEPOOL, f"{NODEPOOL}-version"]
     assert annotations[1][1].endswith("/1")
     upgrade = FieldClasses(behavioural=frozenset({("unrelated",)}))
@@ -176,31 +178,33 @@ def test_23_the_stamps_of_children_without_a_record_are_read_and_bind_them_or_le
     asyncio.run(nursery.check(labelled))
 
     async def lose() -> None:
-        closed = [(serialization.CHILDREN, str(each)) for each in first.children]
+        closed = [(serialization.CHILDREN, str(child)) for child in first.children]
         await nursery.store.commit(Transaction(records=RecordChanges(deleted=closed)))
 
     asyncio.run(lose())
     writes = len(nursery.live.writes)
     (group,) = asyncio.run(nursery.look(selecting({"level": "info"})))
-    found = {child.name: {each.reason for each in child.findings} for child in group.children.values()}
+    found = {child.name: {finding.reason for finding in child.findings} for child in group.children.values()}
     assert found == {"a": set(), "b": {"unrecorded-template"}, "c": {"no-stamp"}}
     (group,) = rolled(nursery, selecting({"level": "info"}))
     asyncio.run(nursery.apply_children(selecting({"level": "info"})))
     asyncio.run(nursery.apply_children(selecting({"level": "debug"})))
     assert len(nursery.live.writes) == writes, "what is not known is not acted on, and an edit waits for its rollout"
     (group,) = asyncio.run(nursery.look(selecting({"level": "info"}, unstamped=Unstamped.ADOPT)))
-    assert {each.reason for child in group.children.values() for each in child.findings} == {"unrecorded-template"}
+    assert {finding.reason for child in group.children.values() for finding in child.findings} == {
+        "unrecorded-template"
+    }
 
 
 def test_27_first_seen_outlives_an_upgrade():
     nursery = Nursery()
     rolled(nursery, template({"level": "info"}, mode=RolloutMode.NOTIFY))
     (group,) = rolled(nursery, template({"level": "debug"}, mode=RolloutMode.NOTIFY))
-    seen = {each.first_seen for child in group.children.values() for each in child.findings}
+    seen = {finding.first_seen for child in group.children.values() for finding in child.findings}
     nursery.clock.advance(1000.0)
     upgrade = FieldClasses(behavioural=frozenset({("unrelated",)}))
     (group,) = rolled(nursery, template({"level": "debug"}, mode=RolloutMode.NOTIFY, fields=upgrade))
-    assert {each.first_seen for child in group.children.values() for each in child.findings} == seen
+    assert {finding.first_seen for child in group.children.values() for finding in child.findings} == seen
     (group,) = rolled(nursery, template({"level": "info"}, mode=RolloutMode.NOTIFY, fields=upgrade))
     assert kinds(group) == set()
 
@@ -210,7 +214,7 @@ def test_old_revisions_are_forgotten_and_what_children_need_is_kept():
     for number in range(30):
         (group,) = rolled(nursery, template({"level": number}, 1, kept=3))
     (group,) = rolled(nursery, template({"level": 29}, 1, kept=3))
-    assert [each.content["resource"]["level"] for each in group.lead.record.revisions] == [27, 28, 29]
+    assert [revision.content["resource"]["level"] for revision in group.lead.record.revisions] == [27, 28, 29]
     assert len(group.lead.generations) == 3
 
 
@@ -284,5 +288,5 @@ def test_33_random_edits_releases_births_and_crashes_agree_with_the_oracle_throu
         for address in group.children:
             children.setdefault(address, (bits, len(epochs) - 1))
         for address, child in group.children.items():
-            is_drifted = any(each.kind.value == "spec" for each in child.findings)
+            is_drifted = any(finding.kind.value == "spec" for finding in child.findings)
             assert is_drifted is not expected(epochs, children[address], bits), (looks, address)

@@ -51,7 +51,7 @@ class World:
         return rollout_steps.next_steps(self.rollout, self.children.values(), self.limits, self.now)
 
     def slot(self, name):
-        return [self.children[each] for each in self.names[name] if each in self.children]
+        return [self.children[item] for item in self.names[name] if item in self.children]
 
     def apply(self, step):
         match step:
@@ -533,10 +533,10 @@ def test_slots_that_failed_together_are_tried_again_apart_none_too_early_and_non
     slots = [f"web-{index}" for index in range(50)]
     for times, wait in ((1, 60.0), (3, 240.0), (9, 600.0)):
         failed = replace(
-            rollout_steps.start("r1", NEW, OLD, 0.0), failures={each: SlotFailures(times, 1000.0) for each in slots}
+            rollout_steps.start("r1", NEW, OLD, 0.0), failures={slot: SlotFailures(times, 1000.0) for slot in slots}
         )
-        moments = [scheduler.retry_at(failed, each, limits) - 1000.0 for each in slots]
+        moments = [scheduler.retry_at(failed, slot, limits) - 1000.0 for slot in slots]
         assert wait <= min(moments) < max(moments) <= wait * 1.1
-        assert len({round(each, 3) for each in moments}) > 40
-        assert moments == [scheduler.retry_at(failed, each, limits) - 1000.0 for each in slots], "by no chance"
+        assert len({round(moment, 3) for moment in moments}) > 40
+        assert moments == [scheduler.retry_at(failed, slot, limits) - 1000.0 for slot in slots], "by no chance"
     assert scheduler.retry_at(rollout_steps.start("r1", NEW, OLD, 0.0), "web-0", limits) == -math.inf, "it never failed"

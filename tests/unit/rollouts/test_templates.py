@@ -100,14 +100,14 @@ def test_lists_are_compared_as_the_fields_say_and_what_may_differ_does(rule, one
     fields = FieldClasses(lists={} if rule is None else {("ports",): rule})
     scheme = templates.scheme_of(templates.policy_document(fields))
     assert scheme is not None
-    contents = [{"resource": {} if each is ABSENT else {"ports": each}} for each in (one, other)]
+    contents = [{"resource": {} if item is ABSENT else {"ports": item}} for item in (one, other)]
     assert scheme.digests(contents[0], "").matches(scheme.digests(contents[1], "")) is is_same
 
 
 def test_a_rule_for_a_list_is_another_scheme_and_one_for_rewriting_is_not():
     plain, arranged = FieldClasses(), FieldClasses(lists={("ports",): ListOrder.SET})
     rewritten = FieldClasses(rewritten=frozenset({("image",)}))
-    ids = [templates.scheme_id(templates.policy_document(each)) for each in (plain, arranged, rewritten)]
+    ids = [templates.scheme_id(templates.policy_document(item)) for item in (plain, arranged, rewritten)]
     assert ids[0] == ids[2] != ids[1]
     assert ids[1].endswith("/2"), "a release that does not know such rules must not compute it"
 
@@ -116,7 +116,7 @@ def test_a_rule_for_a_list_is_another_scheme_and_one_for_rewriting_is_not():
 def test_no_order_of_a_multiset_is_another(elements, random):
     moved = list(elements)
     random.shuffle(moved)
-    arranged = [template_schemes.arranged(each, ListOrder.MULTISET) for each in (elements, moved)]
+    arranged = [template_schemes.arranged(element, ListOrder.MULTISET) for element in (elements, moved)]
     assert arranged[0] == arranged[1]
     assert len(arranged[0]) == len(elements)
 

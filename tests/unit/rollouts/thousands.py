@@ -158,7 +158,7 @@ async def main(folder: Path, start: float, level: str) -> None:
         if file.rollout.phase is RolloutPhase.HALTED:
             await nursery.turn(wanted(level), group_rollouts.resumed)
         nursery.clock.advance(30.0)
-    left = Counter(each.state.value for each in group.children.values())
+    left = Counter(child.state.value for child in group.children.values())
     (folder / f"end-{level}").write_bytes(orjson.dumps({"children": dict(left)}))
     await store.close()
 

@@ -134,7 +134,7 @@ async def test_a_text_that_utf8_cannot_carry_is_kept_in_some_form_and_harms_nobo
     assert kept[B] == full_state(B)
     assert kept[A] == full_state(A, reason="odd \\ud800 text", provider_id="odd \\ud800 text", etag="odd \\ud800 text")
     assert await store.verify_chain() == 1
-    assert [each.why for each in await store.pauses()] == ["from a broken terminal \\udcff"]
+    assert [item.why for item in await store.pauses()] == ["from a broken terminal \\udcff"]
 
 
 @on_every_store
@@ -262,7 +262,7 @@ async def test_of_a_thing_that_is_listed_twice_the_later_digest_counts(store: St
 @on_every_store
 async def test_two_declarations_of_one_thing_are_both_settled(store: Store):
     await store.commit(Transaction(states=[at_rest(A, provider_id="same"), at_rest(B, provider_id="same")]))
-    assert {one.address for one in await store.find_unchanged("prod", "Network", [("same", "raw")])} == {A, B}
+    assert {item.address for item in await store.find_unchanged("prod", "Network", [("same", "raw")])} == {A, B}
 
 
 @on_every_store
@@ -270,7 +270,7 @@ async def test_many_are_settled_at_once(store: Store):
     many = [Address("prod", "Network", f"n{n:04}") for n in range(1100)]
     await store.commit(Transaction(states=[at_rest(address) for address in many]))
     found = await store.find_unchanged("prod", "Network", [(address.name, "raw") for address in many])
-    assert sorted(one.address.name for one in found) == [address.name for address in many]
+    assert sorted(item.address.name for item in found) == [address.name for address in many]
 
 
 @on_every_store
@@ -288,7 +288,7 @@ async def test_sources_are_those_of_the_last_check_by_address(store: Store):
     many = [Address("prod", "Network", f"n{n:04}") for n in range(1100)]
     states = [at_rest(address, source=f"net.yaml:{n}") for n, address in enumerate(many)]
     await store.commit(Transaction(states=[*states, at_rest(D, source=None)]))
-    found = [each async for each in store.sources()]
+    found = [source async for source in store.sources()]
     assert found == sorted(found, key=lambda each: (each[0].connection, each[0].kind, each[0].name))
     assert dict(found) == {D: None} | {address: f"net.yaml:{n}" for n, address in enumerate(many)}
 
@@ -468,7 +468,7 @@ async def test_sizes_count_by_connection_and_kind(store: Store):
 @on_every_store
 async def test_resources_of_a_status_come_in_address_order(store: Store):
     later = Address("prod-2", "Network", "a")
-    await store.commit(Transaction(states=[full_state(one, status=Status.MISSING) for one in (later, D, C, A)]))
+    await store.commit(Transaction(states=[full_state(item, status=Status.MISSING) for item in (later, D, C, A)]))
     await store.commit(Transaction(states=[full_state(B, status=Status.IN_SYNC), full_state(D, status=None)]))
     assert await store.addresses_with_status(Status.MISSING) == [A, C, later]
     assert await store.addresses_with_status(Status.DRIFTED) == []

@@ -124,7 +124,7 @@ async def test_of_calls_at_the_same_time_each_succeeds_or_fails_by_itself_and_in
     assert [type(result) for result in results] == [type(None), type(None), VersionConflict, type(None), type(None)]
     assert isinstance(read, VersionedRecord)
     assert read.version == 4
-    assert [each.event.data["n"] async for each in store.events()] == [1, 2, 3, 4]
+    assert [item.event.data["n"] async for item in store.events()] == [1, 2, 3, 4]
     assert await store.verify_chain() == 4
 
 
@@ -196,8 +196,8 @@ async def test_a_decision_that_is_no_news_is_kept_only_if_it_differs_from_the_la
     }.items():
         await store.commit(Transaction(decisions=[decision(name, **{"address": A, **changes})]))
     await store.commit(Transaction(decisions=[decision(name, A, **same) for name in ("in one", "go")]))
-    assert [one.id for one in await store.decisions(A, 10)] == ["news", "back", "other output", "first"]
-    assert [one.id for one in await store.decisions(B, 10)] == ["of another"]
+    assert [item.id for item in await store.decisions(A, 10)] == ["news", "back", "other output", "first"]
+    assert [item.id for item in await store.decisions(B, 10)] == ["of another"]
 
 
 @on_every_store
@@ -265,7 +265,10 @@ async def look(store: Store, at: float, *paths: str, **changes: Any) -> None:
 async def ages(store: Store) -> dict[str, tuple[float | None, float, float, int]]:
     """Return the onset, the last sight and the number of sights of each finding of A."""
     records = (await store.findings(A)).get(A, [])
-    return {str(one.finding.path[0]): (one.clean_at, one.first_seen, one.last_seen, one.times) for one in records}
+    return {
+        str(record.finding.path[0]): (record.clean_at, record.first_seen, record.last_seen, record.times)
+        for record in records
+    }
 
 
 @on_every_store
@@ -346,7 +349,7 @@ async def test_findings_of_many_resources_come_at_once(store: Store):
     found = {address: (finding("x", observed=n), finding("y")) for n, address in enumerate(many)}
     await store.commit(Transaction(findings=found | {B: ()}, findings_at=1.0))
     answer = await store.findings_of([*reversed(many[1:]), A, B, Address("new", "Thing", "x"), many[1]])
-    assert {address: tuple(one.finding for one in records) for address, records in answer.items()} == {
+    assert {address: tuple(record.finding for record in records) for address, records in answer.items()} == {
         address: found[address] for address in many[1:]
     }
     assert await store.findings_of([]) == {}
@@ -367,8 +370,8 @@ async def test_revisions_come_newest_first_and_the_same_one_twice_is_one(store: 
 async def test_old_revisions_are_forgotten_and_the_newest_hundred_stay(store: Store):
     for number in range(1, REVISIONS_KEPT + 6):
         await store.commit(Transaction(revisions=[revision(number), revision(1, B)]))
-    assert [each.number for each in await store.revisions(A)] == list(range(REVISIONS_KEPT + 5, 5, -1))
-    assert [each.number for each in await store.revisions(B)] == [1]
+    assert [item.number for item in await store.revisions(A)] == list(range(REVISIONS_KEPT + 5, 5, -1))
+    assert [item.number for item in await store.revisions(B)] == [1]
 
 
 @on_every_store
@@ -385,9 +388,9 @@ async def test_a_revision_is_never_changed(store: Store):
 async def test_decisions_come_newest_first_of_one_or_of_all(store: Store):
     await store.commit(Transaction(decisions=[decision("d1"), decision("d2", B)]))
     await store.commit(Transaction(decisions=[decision("d3"), decision("d1")]))
-    assert [one.id for one in await store.decisions(None, 9)] == ["d3", "d2", "d1"]
-    assert [one.id for one in await store.decisions(A, 9)] == ["d3", "d1"]
-    assert [one.id for one in await store.decisions(None, 1)] == ["d3"]
+    assert [item.id for item in await store.decisions(None, 9)] == ["d3", "d2", "d1"]
+    assert [item.id for item in await store.decisions(A, 9)] == ["d3", "d1"]
+    assert [item.id for item in await store.decisions(None, 1)] == ["d3"]
     assert await store.decisions(C, 9) == []
     assert await store.decision("d2") == decision("d2", B)
     assert await store.decision("d9") is None

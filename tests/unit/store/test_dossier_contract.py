@@ -16,7 +16,7 @@ PLAN = VersionedRecord("rollout", "web/7", {"phase": "canary", "of": [1, None, {
 
 
 async def keys(store: Store, collection: str, owner: str | None = None) -> list[str]:
-    return [each.key async for each in store.records(collection, owner=owner)]
+    return [record.key async for record in store.records(collection, owner=owner)]
 
 
 @on_every_store
@@ -39,7 +39,7 @@ async def test_only_who_saw_the_last_version_takes_it_further(store):
             await store.commit(late)
         assert (caught.value.collection, caught.value.key) == ("rollout", "web/7")
     assert await store.record("rollout", "web/7") == second
-    assert [each async for each in store.events()] == []
+    assert [item async for item in store.events()] == []
 
 
 @on_every_store
@@ -78,8 +78,8 @@ async def test_a_collection_is_gone_through_in_order_and_by_owner(store):
             )
         )
     )
-    assert await keys(store, "child") == [*sorted(each.key for each in mixed), "zz"]
-    assert await keys(store, "child", "t1") == [each.key for each in mixed if each.owner == "t1"]
+    assert await keys(store, "child") == [*sorted(item.key for item in mixed), "zz"]
+    assert await keys(store, "child", "t1") == [item.key for item in mixed if item.owner == "t1"]
     assert await keys(store, "child", "t") == []
 
 
@@ -89,8 +89,8 @@ async def test_what_is_due_comes_with_the_longest_overdue_first(store):
     await store.commit(
         Transaction(records=RecordChanges(put=[VersionedRecord("s", key, {}, due_at=at) for key, at in times.items()]))
     )
-    assert [each.key for each in await store.due_records("s", 30.0, 9)] == ["b", "d", "a"]
-    assert [each.key for each in await store.due_records("s", 30.0, 1)] == ["b"]
+    assert [record.key for record in await store.due_records("s", 30.0, 9)] == ["b", "d", "a"]
+    assert [record.key for record in await store.due_records("s", 30.0, 1)] == ["b"]
     assert await store.next_due_record("s") == 10.0
     assert await store.next_due_record("t") is None
     await store.commit(

@@ -113,13 +113,13 @@ async def test_claims_renewals_releases_and_reads_share_a_visit_with_commits(sto
     _, claim, renewed, _, claims, state = await gathered(store, *calls)
     assert statements.count("BEGIN IMMEDIATE") == 1
     assert (claim.fence, renewed.until, state.declared.generation) == (1, 20.0, 1)
-    assert [each.address for each in claims] == [resource(0), resource(2)]
+    assert [item.address for item in claims] == [resource(0), resource(2)]
 
 
 @on_disk
 async def test_what_changes_does_so_in_the_order_it_was_asked_for_and_a_read_sees_all_of_it(store: SqliteStore):
     versions = [VersionedRecord("matter", "one", {"n": number}, number) for number in range(1, 51)]
-    calls = [store.commit(Transaction(records=RecordChanges(put=[each]))) for each in versions]
+    calls = [store.commit(Transaction(records=RecordChanges(put=[version]))) for version in versions]
     *done, read = await gathered(store, *calls, store.record("matter", "one"))
     assert done == [None] * 50
     assert read == versions[-1]
@@ -156,7 +156,7 @@ def test_a_commit_that_fails_among_many_fails_alone_and_leaves_nothing(tmp_path,
         assert type(results[20]) is error
         assert await store.state(A) is None
         assert await store.verify_chain() == 40
-        told = [each.event.data["n"] async for each in store.events()]
+        told = [item.event.data["n"] async for item in store.events()]
         assert told == list(range(40))
 
     whole(tmp_path)
@@ -173,7 +173,7 @@ async def test_a_name_that_a_failing_commit_brought_in_is_known_again_when_it_is
     assert results[1:] == [None, None]
     states = await store.states([resource(1), resource(2)])
     assert {address: state.declared.generation for address, state in states.items()} == {resource(1): 2, resource(2): 3}
-    assert [each.event.subject async for each in store.events()] == [str(resource(2)), str(resource(1))]
+    assert [event.event.subject async for event in store.events()] == [str(resource(2)), str(resource(1))]
 
 
 @on_disk
@@ -241,7 +241,7 @@ def test_when_a_whole_transaction_fails_each_is_tried_by_itself(tmp_path):
         assert (results[0], results[2]) == (None, None)
         assert isinstance(results[1], StoreError)
         assert "disk is full" in str(results[1])
-        assert [each.event.data["n"] async for each in store.events()] == [0, 1]
+        assert [event.event.data["n"] async for event in store.events()] == [0, 1]
         assert await store.verify_chain() == 2
 
     whole(tmp_path)
@@ -286,6 +286,6 @@ async def test_questions_about_everything_are_put_to_the_file_once_a_visit(store
     calls = [call for _ in range(20) for call in (store.count_resources(), store.pauses(), store.quarantines())]
     answers = await gathered(store, *calls)
     assert answers == [{("prod", "Thing"): 1}, [], []] * 20
-    assert len([each for each in statements if "SELECT" in each]) == 3
+    assert len([statement for statement in statements if "SELECT" in statement]) == 3
     answers[0].clear()
     assert answers[3] == {("prod", "Thing"): 1}, "what one got is not shared with the next"

@@ -100,7 +100,7 @@ async def test_corrections_come_newest_first_of_some_or_of_all(store: Store):
     await store.commit(Transaction(governance=GovernanceChanges(corrections=given[2:])))
 
     async def chosen(*asked: Any, **filters: Any) -> list[str]:
-        return [one.id for one in await store.corrections(*asked, **filters)]
+        return [correction.id for correction in await store.corrections(*asked, **filters)]
 
     assert await chosen() == ["c2", "c4", "c1", "c3"]
     assert await chosen(since=2.0, limit=2) == ["c2", "c4"]
@@ -153,8 +153,8 @@ async def test_what_is_kept_is_not_shared_with_writer_or_reader(store: Store):
         assert single is not None
         lists.append(single.paths[0].before)
         assert lists == [[1]] * 4
-        for one in lists:
-            one.append(3)
+        for item in lists:
+            item.append(3)
 
 
 # --- buckets ---------------------------------------------------------------------------------------------------------
@@ -190,7 +190,7 @@ async def test_a_transaction_that_finds_a_bucket_empty_keeps_nothing(store: Stor
     with pytest.raises(BudgetSpent, match="full"):
         await store.commit(facts)
     assert await store.count_charges([("other", 0.0), ("full", 0.0)]) == [0, 1]
-    assert [one.id for one in await store.corrections()] == ["c1"]
+    assert [correction.id for correction in await store.corrections()] == ["c1"]
     assert await store.states([new]) == {}
     assert await store.revisions(A) == []
     assert await store.pauses() == []
@@ -317,7 +317,7 @@ def test_no_window_ever_holds_more_charges_than_the_limit(kind, tries, limit, wi
                 for bucket in buckets:
                     taken[bucket].setdefault(number, at)
             else:
-                assert sum(one >= at - width for one in taken[empty].values()) >= limit
+                assert sum(item >= at - width for item in taken[empty].values()) >= limit
                 assert number not in taken[empty]
         return taken
 

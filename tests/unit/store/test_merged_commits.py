@@ -73,7 +73,7 @@ async def contents(store: Store) -> dict[str, Any]:
         "operations": await store.operations(),
         "corrections": sorted(await store.corrections(), key=lambda one: one.id),
         "claims": await store.claims(),
-        "events": sorted((one.subject, one.type, one.at) for one in trail),
+        "events": sorted((item.subject, item.type, item.at) for item in trail),
         "length": await store.verify_chain(),
     }
 
@@ -130,7 +130,7 @@ class Written:
 
 
 def commits(told: list[list[str]], *facts: Transaction) -> list[Commit]:
-    return [Commit(lambda prepared: Written(told, prepared), PreparedTransaction(one, [], [], {})) for one in facts]  # type: ignore[arg-type,return-value]
+    return [Commit(lambda prepared: Written(told, prepared), PreparedTransaction(fact, [], [], {})) for fact in facts]  # type: ignore[arg-type,return-value]
 
 
 def fenced(*addresses: Address, **parts: Any) -> Transaction:

@@ -89,14 +89,14 @@ def test_a_store_of_the_oldest_schema_opens_with_everything_in_it(tmp_path):
             assert found.finding == Finding(("size",), Op.CHANGED, FindingClass.SPECIFIED, ChangedBy.LIVE, 1, 1, 2)
             assert (found.first_seen, found.last_seen) == (5.0, 6.0)
             assert (found.clean_at, found.times) == (None, 1)
-            assert [one.number for one in await store.revisions(x)] == [2]
-            assert [one.id for one in await store.decisions(x, 9)] == ["d-1"]
+            assert [revision.number for revision in await store.revisions(x)] == [2]
+            assert [decision.id for decision in await store.decisions(x, 9)] == ["d-1"]
             in_flight = WriteOperation(
                 "op-1", x, "update", OperationStep.SENT, 4.0, digest, None, (), {"n": 1}, None, 1, "d-1", ""
             )
             assert await store.operations() == [in_flight]
             assert await store.claim(x, "me", 5.0, 9.0) is None
-            assert [one.event.data async for one in store.events(subject=str(x))] == [{"n": 1}]
+            assert [item.event.data async for item in store.events(subject=str(x))] == [{"n": 1}]
             assert await store.verify_chain() == 1
             await store.commit(Transaction(states=[full_state(A)], events=[event(x)]))
             assert await store.verify_chain() == 2
@@ -122,14 +122,14 @@ def test_a_store_of_the_oldest_schema_goes_on_like_a_new_one(tmp_path):
             await store.commit(
                 Transaction(states=[state], findings={x: (seen, finding("new"))}, findings_at=11.0, checked={x})
             )
-            ages = [(one.first_seen, one.clean_at, one.times) for one in (await store.findings(x))[x]]
+            ages = [(item.first_seen, item.clean_at, item.times) for item in (await store.findings(x))[x]]
             assert ages == [(5.0, None, 2), (11.0, 9.0, 1)]
             assert await store.find_unchanged("prod", "Network", [("id-1", raw)]) == []
             await store.commit(
                 Transaction(states=[replace(state, observed=replace(state.observed, status=Status.IN_SYNC))])
             )
             assert await store.find_unchanged("prod", "Network", [("id-1", raw)]) == [UnchangedResource(x, 60.0)]
-            assert [one async for one in store.unchecked("prod", "Network", 10.5)] == [x]
+            assert [item async for item in store.unchecked("prod", "Network", 10.5)] == [x]
             charges = {"c": [BudgetCharge("p", 1, 0.0)]}
             await store.commit(
                 Transaction(governance=GovernanceChanges(corrections=[correction("c", x)], charges=charges))
@@ -148,7 +148,7 @@ def test_an_old_store_has_the_tables_and_indices_of_a_new_one_after_opening(tmp_
             connection.executescript(script)
             migrations.apply(connection, migrations.released(), tmp_path / name)
             made = connection.execute("SELECT type, name FROM sqlite_master ORDER BY type, name").fetchall()
-            shapes.append({one: connection.execute(f"PRAGMA table_xinfo({one[1]})").fetchall() for one in made})
+            shapes.append({item: connection.execute(f"PRAGMA table_xinfo({item[1]})").fetchall() for item in made})
     assert shapes[0] == shapes[1]
 
 

@@ -61,7 +61,7 @@ async def test_u0000_survives_in_every_text(store: Store):
         )
     )
     assert await store.state(named) == state
-    assert [found.address for found in await store.due(200.0, 9, without=[NUL])] == [named]
+    assert [item.address for item in await store.due(200.0, 9, without=[NUL])] == [named]
     assert [record.finding.path for record in (await store.findings(named))[named]] == [(NUL,)]
     assert await store.decision(NUL) == decision(NUL, named, summary=NUL)
     assert await store.operations(named) == [operation(NUL, named)]

@@ -30,7 +30,7 @@ HABITS = st.fixed_dictionaries(
         **{name: st.lists(rule, max_size=2).map(tuple) for name, rule in RULES.items()},
         "put": st.sampled_from(["replace", "merge"]),
         "null_keeps": st.booleans(),
-        "operations": st.sampled_from([alike(each) for each in CATALOGUE.values()]),
+        "operations": st.sampled_from([alike(item) for item in CATALOGUE.values()]),
         "etag": st.sampled_from([Etag(), Etag(header=True, body="etag", honoured=True)]),
     }
 )

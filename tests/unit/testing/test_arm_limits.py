@@ -59,7 +59,7 @@ def test_a_refusal_says_when_to_come_back_or_does_not(habit, seen):
     limits = Limits.hourly(reads=0)
     limits.retry_after = habit
     desk = desk_with(limits)
-    assert ["Retry-After" in desk.send("GET", desk.group).headers for _ in range(3)] == [bool(each) for each in seen]
+    assert ["Retry-After" in desk.send("GET", desk.group).headers for _ in range(3)] == [bool(item) for item in seen]
     assert len(desk.world.journal.throttled()) == 3
 
 

@@ -143,7 +143,7 @@ def test_a_network_wipes_subnets_that_it_is_not_told_about(desk):
     desk.settled(id_, {**NETWORK, "properties": {**NETWORK["properties"], "subnets": [subnet]}})
     desk.settled(f"{id_}/subnets/b", {"properties": {"addressPrefix": "10.0.2.0/24"}})
     shown = desk.get(id_)["properties"]["subnets"]
-    assert [each["name"] for each in shown] == ["a", "b"]
+    assert [item["name"] for item in shown] == ["a", "b"]
     assert shown[0]["properties"]["privateEndpointNetworkPolicies"] == "Disabled"
     assert shown[0]["etag"].startswith('W/"')
     assert desk.settled(id_, NETWORK)["properties"]["subnets"] == []

@@ -124,13 +124,13 @@ def test_lists_go_by_group_and_by_subscription_in_pages():
         desk.put(desk.id(name), widget())
     desk.put(desk.id("d").replace("/rg/", "/other/"), widget())
     page = desk.get(f"{desk.group}/providers/{WIDGETS}")
-    assert [each["name"] for each in page["value"]] == ["a", "b"]
+    assert [item["name"] for item in page["value"]] == ["a", "b"]
     assert page["nextLink"].startswith(f"{BASE}/subscriptions/")
     rest = desk.get(page["nextLink"])
-    assert [each["name"] for each in rest["value"]] == ["c"]
+    assert [item["name"] for item in rest["value"]] == ["c"]
     assert "nextLink" not in rest
     everywhere = desk.get(f"{SUB}/providers/{WIDGETS}?$top=10")
-    assert [each["name"] for each in everywhere["value"]] == ["a", "b", "c", "d"]
+    assert [item["name"] for item in everywhere["value"]] == ["a", "b", "c", "d"]
     assert len(desk.get(f"{SUB}/resourceGroups")["value"]) == 2
     assert desk.get("/subscriptions")["value"][0]["subscriptionId"] == desk.world.subscription
 
@@ -140,7 +140,7 @@ def test_the_list_of_everything_shows_resources_without_their_properties():
     desk.put(desk.id(), widget(a=1))
     desk.put(desk.id("g", "Contoso.Test/gadgets"), widget())
     found = desk.get(f"{SUB}/resources?$filter=resourceType eq '{WIDGETS}'")["value"]
-    assert [each["name"] for each in found] == ["w1"]
+    assert [item["name"] for item in found] == ["w1"]
     assert "properties" not in found[0]
     assert len(desk.get(f"{desk.group}/resources")["value"]) == 2
 

@@ -58,7 +58,7 @@ def test_a_corpus_is_read_plain_or_gzipped_with_blank_lines_left_out(tmp_path: F
     zipped = tmp_path / "corpus.jsonl.gz"
     zipped.write_bytes(gzip.compress(plain.read_bytes()))
     assert list(corpus.read(plain)) == list(corpus.read(zipped))
-    assert [found.id for found in corpus.read(plain)] == ["case-1", "case-2"]
+    assert [item.id for item in corpus.read(plain)] == ["case-1", "case-2"]
 
 
 @pytest.mark.parametrize(

@@ -255,7 +255,7 @@ def test_only_what_workers_must_restart_for_makes_a_release_with_a_name_on_it():
 
     quiet, rolling, half, after = at_desk(story)
     assert (quiet["endpointVersion"], len(quiet["releases"]), quiet["rollout"]["inProgress"]) == (1, 1, False)
-    told = [(each["version"], each["createdByUserId"], each["diff"]) for each in rolling["releases"][:2]]
+    told = [(release["version"], release["createdByUserId"], release["diff"]) for release in rolling["releases"][:2]]
     assert told == [
         (3, "user_bob", [{"field": "template.env", "old": {}, "new": {"A": "1"}}]),
         (2, "user_alice", [{"field": "gpuCount", "old": 1, "new": 2}]),
@@ -290,7 +290,7 @@ def test_lists_come_in_pages_where_a_test_wants_them():
         names, cursor, pages = [], "0", 0
         while cursor is not None:
             page = await desk.ok("GET", f"/v2/serverless?cursor={cursor}")
-            names += [each["name"] for each in page["endpoints"]]
+            names += [endpoint["name"] for endpoint in page["endpoints"]]
             cursor, pages = page["nextCursor"], pages + 1
         return names, pages
 
@@ -479,7 +479,7 @@ def test_the_list_of_endpoints_stops_at_its_cap_oldest_first():
         listed = (await desk.graphql("{ myself { endpoints { id } } }"))["data"]["myself"]["endpoints"]
         one = await desk.graphql("query e($id: String!) { myself { endpoint(id: $id) { id } } }", id=ids[3])
         none = await desk.graphql('{ myself { endpoint(id: "x") { id } } }')
-        return ids, [each["id"] for each in listed], one["data"]["myself"]["endpoint"]["id"], none["data"]
+        return ids, [item["id"] for item in listed], one["data"]["myself"]["endpoint"]["id"], none["data"]
 
     ids, listed, one, none = at_desk(story, Habits(graphql_cap=3))
     assert (listed, one, none) == (ids[:3], ids[3], {"myself": {"endpoint": None}})

@@ -92,7 +92,7 @@ def test_modules_are_plain_nouns(path, is_wrong):
 )
 def test_first_lines_of_docstrings_are_imperative(first, word):
     for text in (f'"""{first}"""\n', f'class A:\n    def f(self):\n        """{first}\n\n        More\n        """\n'):
-        assert [(rule, found) for _, rule, found in check_code(text)] == ([("docstring", word)] if word else [])
+        assert [(rule, item) for _, rule, item in check_code(text)] == ([("docstring", word)] if word else [])
 
 
 def test_docstrings_of_tests_are_free():

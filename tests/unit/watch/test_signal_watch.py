@@ -129,7 +129,7 @@ def test_doubled_and_shuffled_signals_change_no_finding_and_cost_at_most_one_mor
         await asyncio.sleep(60)
         found = await bench.store.findings()
         assert sorted(address.name for address in found) == [f"n{number}" for number in range(10)]
-        assert {finding.finding.observed for each in found.values() for finding in each} == {"white"}
+        assert {finding.finding.observed for item in found.values() for finding in item} == {"white"}
         assert all(reads(bench, f"n{number}") <= 2 for number in range(10))
         assert all(reads(bench, f"n{number}") == 0 for number in range(10, 30))
 
@@ -161,7 +161,7 @@ def test_a_resource_that_changes_all_the_time_is_not_read_all_the_time():
         await asyncio.sleep(10)
         assert 6 <= reads(bench, "n0") <= 14
         found = await bench.store.findings()
-        assert [finding.finding.observed for each in found.values() for finding in each] == ["color-599"]
+        assert [finding.finding.observed for item in found.values() for finding in item] == ["color-599"]
 
     watch(bench, fleet, story)
 

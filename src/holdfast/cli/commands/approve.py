@@ -60,19 +60,19 @@ def approve_command(plans: tuple[str, ...], everything: bool, yes: bool, why: st
             if not chosen:
                 console.line("nothing is held for approval")
                 return 0
-            for one in chosen:
-                action = one.decision.held or one.decision.action
-                console.line(f"  {action.symbol:>3} {one.address}  {_why(one)}")
-                findings.show(one.verdict.findings, indent="      ")
+            for result in chosen:
+                action = result.decision.held or result.decision.action
+                console.line(f"  {action.symbol:>3} {result.address}  {_why(result)}")
+                findings.show(result.verdict.findings, indent="      ")
             if everything and not yes and not confirm.is_agreed("Approve these?"):
                 return 1
             now = project.clock.now()
             name = who or options.person()
             transaction = Transaction()
-            for one in chosen:
-                transaction.governance.approvals.append(Approval(one.plan, one.address, name, why, now))
-                data: dict[str, Json] = {"plan": one.plan, "who": name, "why": why}
-                transaction.events.append(AuditEvent(now, "approved", str(one.address), data))
+            for result in chosen:
+                transaction.governance.approvals.append(Approval(result.plan, result.address, name, why, now))
+                data: dict[str, Json] = {"plan": result.plan, "who": name, "why": why}
+                transaction.events.append(AuditEvent(now, "approved", str(result.address), data))
             await project.store.commit(transaction)
         console.line(f"approved {len(chosen)}; `holdfast apply` or a running watch makes the writes", fg="green")
         return 0

@@ -156,8 +156,8 @@ class Tour:
         if len(report.acted) > _SHOWN:
             console.line(f"    … and {len(report.acted) - _SHOWN} more", fg="bright_black")
         waiting = [result for result in report.checked if result.decision.action in (Action.REPORT, Action.HOLD)]
-        for one in sorted(waiting, key=lambda each: str(each.address))[:2]:
-            reports.show_checked(one)
+        for result in sorted(waiting, key=lambda result: str(result.address))[:2]:
+            reports.show_checked(result)
         if len(waiting) > 2:
             console.line(f"    … and {len(waiting) - 2} more like these", fg="bright_black")
         console.line(reports.apply_line(report), bold=True)

@@ -102,13 +102,13 @@ def _as_json(chained: ChainedEvent, source: str) -> dict[str, Json]:
 
 def _print(found: list[dict[str, Json]], format_: str) -> None:
     if format_ == "jsonl":
-        for each in found:
-            console.json_line(each)
+        for event in found:
+            console.json_line(event)
     elif not console.structured(format_, lambda: found):
-        for each in found:
-            fields = ((key, value) for key, value in each["data"].items() if key not in ("event_type", "ea_name"))
+        for event in found:
+            fields = ((key, value) for key, value in event["data"].items() if key not in ("event_type", "ea_name"))
             detail = ", ".join(f"{key}={findings.value_text(value, 60)}" for key, value in fields if value is not None)
             console.line(
-                f"{each['time']}  {console.styled(each['type'], bold=True)}  {each.get('subject', '')}  {detail}"
+                f"{event['time']}  {console.styled(event['type'], bold=True)}  {event.get('subject', '')}  {detail}"
             )
         console.line(count(len(found), "event"), bold=True)

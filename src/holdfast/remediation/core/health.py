@@ -85,12 +85,12 @@ def assess_probes(probes: Sequence[Probe]) -> Measurement:
 
 def together(one: Measurement, other: Measurement) -> Measurement:
     """Join two kinds of evidence: a thing is as well as its worst sign, and not known while one is missing."""
-    for found in (one, other):
-        if not found.is_assessed:
-            return found
+    for measurement in (one, other):
+        if not measurement.is_assessed:
+            return measurement
     if one.score is None or other.score is None:
         return other if one.score is None else one
-    worse = min(one, other, key=lambda found: found.score or 0.0)
+    worse = min(one, other, key=lambda measurement: measurement.score or 0.0)
     return scoring.scored(worse.score or 0.0, f"{one.details}; {other.details}", {"health_checks": _joined(one, other)})
 
 

@@ -86,13 +86,15 @@ def _of_child(judge: _Judge, child: ChildRecord, broken: tuple[Breach, ...]) -> 
         return child.findings
     seen = {finding.identity: finding.first_seen for finding in child.findings}
     out = {}
-    for each in (*found, *_dynamic(judge, child, broken)):
-        identity = (each.owner, child.name, each.kind, each.reason)
-        out[identity] = dataclasses.replace(each, child=child.name, first_seen=seen.get(identity, each.first_seen))
+    for finding in (*found, *_dynamic(judge, child, broken)):
+        identity = (finding.owner, child.name, finding.kind, finding.reason)
+        out[identity] = dataclasses.replace(
+            finding, child=child.name, first_seen=seen.get(identity, finding.first_seen)
+        )
     unsure = {finding.owner for finding in found if finding.kind is FindingKind.UNKNOWN}
-    for each in child.findings:  # keep earlier findings of an owner that cannot judge now; they cause no action
-        if each.owner in unsure and each.kind is not FindingKind.UNKNOWN:
-            out.setdefault(each.identity, each)
+    for finding in child.findings:  # keep earlier findings of an owner that cannot judge now; they cause no action
+        if finding.owner in unsure and finding.kind is not FindingKind.UNKNOWN:
+            out.setdefault(finding.identity, finding)
     return tuple(out.values())
 
 

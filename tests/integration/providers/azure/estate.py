@@ -134,15 +134,15 @@ class Estate(Bench):
         return self.arm.shown(self.id(name, type_))
 
     async def events(self, kind: str) -> list[AuditEvent]:
-        return [each.event async for each in self.store.events(type_prefix=kind)]
+        return [event.event async for event in self.store.events(type_prefix=kind)]
 
     async def caused(self) -> list[tuple[str, tuple[str, ...]]]:
         """Return the reason and the paths of each write, in order: as the audit trail has them, and as the log does."""
         ASKED.add("reasons")
         written = [
-            (each.subject, each.data["reason"], tuple(each.data["paths"]))
-            for each in await self.events("write.intended")
-            if "reason" in each.data
+            (event.subject, event.data["reason"], tuple(event.data["paths"]))
+            for event in await self.events("write.intended")
+            if "reason" in event.data
         ]
         told: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
         for address, _, reason, paths in HEARD:
@@ -167,7 +167,7 @@ class Estate(Bench):
         assert state is not None
         assert state.applied.known_differences is not None
         found = await self.store.document(state.applied.known_differences)
-        return {each["path"]: each for each in found["known"]}
+        return {item["path"]: item for item in found["known"]}
 
     async def unresolved(self, declaration: Declaration) -> list[str]:
         state = await self.store.state(declaration.address)
@@ -182,4 +182,8 @@ def run(coroutine: Coroutine[Any, Any, None]) -> None:
 
 def logged(caplog: Any, level: int = logging.INFO) -> list[str]:
     """Return the lines of the engine's log."""
-    return [each.getMessage() for each in caplog.records if each.name == "holdfast.reconcile" and each.levelno >= level]
+    return [
+        record.getMessage()
+        for record in caplog.records
+        if record.name == "holdfast.reconcile" and record.levelno >= level
+    ]

@@ -40,7 +40,7 @@ def test_02_every_shape_of_operation_comes_to_the_same(estate, shape):
     async def scenario():
         thing = widget(weight=1)
         report = await estate.apply([thing])
-        assert [each.message for each in report.acted] == ["as declared"]
+        assert [item.message for item in report.acted] == ["as declared"]
         assert set(await estate.known(thing)) == {"/properties/colour"}
         await estate.sync(thing, times=2)
         heavier = widget(weight=2)
@@ -101,7 +101,7 @@ def test_05_a_revert_that_the_service_ignores_is_told_and_not_taken_for_a_defaul
         assert await estate.unresolved(thing) == ["/properties/colour"]
         assert await estate.status(thing) is Status.DRIFTED
         assert "/properties/colour" not in {
-            path for path, each in (await estate.known(thing)).items() if each["observed"] == "blue"
+            path for path, item in (await estate.known(thing)).items() if item["observed"] == "blue"
         }
         await estate.sync(thing, times=5)
         colour, status = estate.shown()["properties"]["colour"], await estate.status(thing)
@@ -112,7 +112,7 @@ def test_05_a_revert_that_the_service_ignores_is_told_and_not_taken_for_a_defaul
         else:
             assert (estate.puts(), colour, status) == (2, "blue", Status.DRIFTED)
             assert (await estate.caused())[1:] == [reverting]
-        assert [each.data["unresolved"] for each in await estate.events("write.done")][1] == ["/properties/colour"]
+        assert [event.data["unresolved"] for event in await estate.events("write.done")][1] == ["/properties/colour"]
 
     run(scenario())
     assert "azure/Resource/w: ineffective write, /properties/colour did not take" in logged(caplog, logging.WARNING)
@@ -214,7 +214,7 @@ def test_10_an_element_that_the_service_adds_is_a_default_like_others(estate):
         await estate.apply([thing])
         await estate.sync(thing, times=2)
         assert estate.puts() == 1
-        assert [each["op"] for each in (await estate.known(thing)).values()] == ["element_added"]
+        assert [item["op"] for item in (await estate.known(thing)).values()] == ["element_added"]
 
         estate.edit({"/properties/rules/name=default/rank": 9})
         await estate.sync(thing, times=2)
@@ -225,7 +225,7 @@ def test_10_an_element_that_the_service_adds_is_a_default_like_others(estate):
         await estate.sync(thing, times=2)
         assert estate.puts() == 3
         assert (await estate.caused())[-1] == ("drift", ("/properties/rules[name=theirs]",))
-        assert {each["name"] for each in estate.shown()["properties"]["rules"]} == {"mine", "default"}
+        assert {rule["name"] for rule in estate.shown()["properties"]["rules"]} == {"mine", "default"}
 
         estate.edit(lambda body: body["properties"]["rules"].remove(default))
         await estate.sync(thing, times=3)

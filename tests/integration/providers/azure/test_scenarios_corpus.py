@@ -95,7 +95,11 @@ class Archive(Estate):
 
 def recorded(case: CorpusCase) -> list[corpus.LabelledRead]:
     """Return the later reads of a case that nobody but the service had a hand in."""
-    return [each for each in case.observations if each.cls == "recorded" and each.baseline == "settled"]
+    return [
+        observation
+        for observation in case.observations
+        if observation.cls == "recorded" and observation.baseline == "settled"
+    ]
 
 
 def test_38_no_recorded_read_leads_to_a_put(cases):
@@ -137,7 +141,7 @@ def test_38_each_third_partys_edit_leads_to_one_put_that_names_its_place(cases, 
         await archive.apply(list(things.values()))
         expected = {}
         for name, case in zip(things, chosen, strict=True):
-            edit = next(each for each in case.observations if each.cls == cls)
+            edit = next(observation for observation in case.observations if observation.cls == cls)
             archive.shows[name], expected[name] = edit.observed, edit.path
         await archive.sync(*things.values())
         assert archive.puts() == 2 * len(chosen)
@@ -147,7 +151,7 @@ def test_38_each_third_partys_edit_leads_to_one_put_that_names_its_place(cases, 
             intended = [e for e in await archive.events("write.intended") if e.subject == str(declaration.address)]
             label = tuple(map(str, paths.parse_path(expected[name])))
             found = [fields(paths.parse_path(path)) for path in intended[-1].data["paths"]]
-            assert any(paths.overlaps(each, label) for each in found), (name, label, found)
+            assert any(paths.overlaps(item, label) for item in found), (name, label, found)
 
     run(scenario())
 

@@ -18,11 +18,11 @@ def test_36_a_thousand_resources_are_not_all_due_at_once(estate):
     async def scenario():
         things = [widget(f"w{number}", weight=1) for number in range(1_000)]
         await estate.check(things)
-        states = await estate.store.states([each.address for each in things])
+        states = await estate.store.states([thing.address for thing in things])
         due = sorted(state.schedule.due_at - estate.clock.now() for state in states.values())
         assert due[0] >= 0.89 * 900
         assert due[-1] <= 1.11 * 900
-        busiest = max(sum(1 for each in due if start <= each < start + 10) for start in range(800, 1_000, 10))
+        busiest = max(sum(1 for item in due if start <= item < start + 10) for start in range(800, 1_000, 10))
         assert estate.puts() == 0  # a check writes nothing
         assert estate.told("create") == [("create", ())] * 1_000
         assert busiest <= 120  # of 1,000 over 180 s: about 55 in ten seconds if they are spread evenly

@@ -51,7 +51,7 @@ def test_18_what_somebody_made_anew_under_the_same_id_is_not_what_was_known(esta
         await estate.sync(thing, times=3)
         assert estate.puts() == puts  # written only if something declared differs; its defaults are learnt anew
         invalid = await estate.events("baseline.invalid")
-        assert [each.data["why"] for each in invalid] == ["the object was recreated: its identity changed"]
+        assert [item.data["why"] for item in invalid] == ["the object was recreated: its identity changed"]
         caused = [("create", ()), ("conflict", ("/properties/weight",))]
         assert [path for _, path in await estate.caused()] == [path for _, path in caused[:puts]]
         assert await estate.status(thing) is Status.IN_SYNC
@@ -224,7 +224,7 @@ def test_shadow_mode_writes_at_every_sync_and_keeps_the_evidence(estate):
         estate.edit({"/properties/weight": 7})
         await estate.sync(thing)
         assert estate.puts() == 4
-        evidence = [each.data["shadow"] for each in await estate.events("write.done") if "shadow" in each.data]
+        evidence = [event.data["shadow"] for event in await estate.events("write.done") if "shadow" in event.data]
         assert evidence == [
             {"needed": False, "changed": ["/properties/touched"]},
             {"needed": False, "changed": []},
@@ -318,7 +318,7 @@ def test_32_children_that_the_parent_declares_are_its_own_and_the_others_still_a
         await estate.sync(network, times=3)
         assert estate.puts() == 2
         assert (await estate.caused())[1:] == [("drift", ("/properties/subnets[name=a]/properties/addressPrefix",))]
-        shown = {each["name"]: each for each in estate.shown("net", NETWORK)["properties"]["subnets"]}
+        shown = {subnet["name"]: subnet for subnet in estate.shown("net", NETWORK)["properties"]["subnets"]}
         assert shown["a"]["properties"]["addressPrefix"] == "10.0.1.0/24"
         assert "c" in shown
 
@@ -499,7 +499,7 @@ def test_29_a_damaged_baseline_is_not_believed_and_learnt_anew_with_one_put(esta
         assert (await estate.caused())[-1] == ("recapture", ())
         assert estate.shown()["properties"]["colour"] == "red"
         invalid = await estate.events("baseline.invalid")
-        assert [each.data["why"] for each in invalid] == ["the stored baseline is damaged: its checksum does not match"]
+        assert [item.data["why"] for item in invalid] == ["the stored baseline is damaged: its checksum does not match"]
 
     run(scenario())
 

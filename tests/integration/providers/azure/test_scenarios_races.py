@@ -82,7 +82,7 @@ def test_24_an_edit_made_during_an_operation_is_sent_when_that_has_ended(estate)
         edited = widget(weight=2)
         await estate.sync(edited, minutes=1)  # the operation is still under way; it is followed to its end first
         await estate.sync(edited, times=2)
-        assert [each.body["properties"]["weight"] for each in estate.arm.journal.find("PUT")] == [1, 2]
+        assert [item.body["properties"]["weight"] for item in estate.arm.journal.find("PUT")] == [1, 2]
         assert await estate.status(edited) is Status.IN_SYNC
         assert (await estate.caused())[-1] == ("intent", ("/properties/weight",))
 
@@ -107,7 +107,7 @@ class TestBetweenGetAndPut:
             self.meddling(estate)
             both = widget(weight=2, colour="ours")
             report = await careful.sync(both)
-            assert [each.result.value for each in report.acted] == ["moved"]
+            assert [item.result.value for item in report.acted] == ["moved"]
             assert estate.arm.journal.find("PUT")[-1].status == 412
             assert estate.shown()["properties"]["colour"] == "hers"
             await careful.sync(both, times=2)
@@ -248,7 +248,7 @@ class TestQuota:
             began = estate.clock.now()
             await estate.apply([*things[:-1], widget("w59", weight=2)])
             (put,) = estate.arm.journal.find("PUT")
-            checks = [each.at - began for each in estate.arm.journal.find("GET") if not each.path.endswith("w59")]
+            checks = [item.at - began for item in estate.arm.journal.find("GET") if not item.path.endswith("w59")]
             assert put.at - began < 1  # what somebody waits for goes at once
             assert estate.puts() == 1
             assert (await estate.caused())[-1] == ("intent", ("/properties/weight",))

@@ -75,7 +75,7 @@ def test_13_another_spelling_of_the_same_is_not_drift(estate, path, value, quirk
     run(scenario())
 
 
-FORGIVEN = [each for each in SPELLINGS if each[0] not in LEARNT]
+FORGIVEN = [item for item in SPELLINGS if item[0] not in LEARNT]
 
 
 @pytest.mark.parametrize("path, value, quirk", FORGIVEN, ids=[f"{p} {q.how}" for p, _, q in FORGIVEN])
@@ -225,7 +225,7 @@ class TestReferences:
             report = await estate.sync(absent, self.user("${VirtualNetwork/net.id}"))
             assert estate.puts() == 0
             assert await estate.caused() == []
-            assert [str(each.declaration.address) for each in report.waiting] == ["azure/Resource/w"]
+            assert [str(item.declaration.address) for item in report.waiting] == ["azure/Resource/w"]
             assert "known after azure/VirtualNetwork/net is applied" in report.waiting[0].reason
 
         run(scenario())
@@ -246,7 +246,7 @@ def test_17_an_owner_is_a_reference_too_and_cannot_move(estate):
         group_id = f"/subscriptions/{estate.arm.subscription}/resourceGroups/{GROUP}"
         moved = declare("w", {"location": "westus2", "owner": {"armId": group_id}, "properties": {}})
         report = await estate.sync(group, moved)
-        blocked = [each for each in report.checked if each.decision.action.value == "block"]
+        blocked = [item for item in report.checked if item.decision.action.value == "block"]
         assert blocked[0].decision.reasons[0].paths == ("/owner",)
         assert [paths for _, paths in estate.told("block")] == [("/owner",)]
         assert estate.puts("*widgets*") == 1

@@ -80,10 +80,10 @@ FLEET = [
 def test_a_fleet_is_made_left_alone_and_put_back_through_the_real_stack(server, real):
     async def scenario():
         report = await real.apply(FLEET)
-        assert {each.message for each in report.acted} == {"as declared"}
+        assert {item.message for item in report.acted} == {"as declared"}
         assert real.puts() == len(FLEET)
         again = await real.apply(FLEET)
-        assert {each.verdict.status for each in again.checked} == {Status.IN_SYNC}
+        assert {item.verdict.status for item in again.checked} == {Status.IN_SYNC}
         assert real.puts() == len(FLEET)
         server.world.console("alice").edit(
             real.id("logs", "Microsoft.Storage/storageAccounts"), {"/properties/minimumTlsVersion": "TLS1_0"}

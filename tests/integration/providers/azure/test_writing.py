@@ -23,7 +23,7 @@ def test_an_operation_that_fails_is_tried_again_at_the_next_sync(estate, shape, 
     async def scenario():
         thing = widget(weight=1)
         report = await estate.apply([thing])
-        assert [each.result.value for each in report.acted] == ["failed"]
+        assert [item.result.value for item in report.acted] == ["failed"]
         assert await estate.status(thing) is not Status.IN_SYNC
         await estate.sync(thing, times=3)
         assert estate.puts() == 2
@@ -55,7 +55,9 @@ def test_what_was_made_and_is_as_declared_makes_no_more_progress(estate, mode):
         thing = declare("w", {"location": "westus2", "properties": {"weight": 1}}, reconcileMode=mode)
         await estate.apply([thing])
         state = await estate.store.state(thing.address)
-        told = {each.type.value: (each.status.value, each.message) for each in state.observed.conditions}
+        told = {
+            condition.type.value: (condition.status.value, condition.message) for condition in state.observed.conditions
+        }
         assert told["Progressing"] == ("False", "as declared")  # not "taken over": it is ours from the start
 
     run(scenario())
@@ -85,7 +87,7 @@ def test_a_new_resource_that_is_not_shown_yet_is_waited_for(estate):
 
     async def scenario():
         report = await estate.apply([widget(weight=1)])
-        assert [each.result.value for each in report.acted] == ["done"]
+        assert [item.result.value for item in report.acted] == ["done"]
         assert estate.puts() == 1
 
     run(scenario())

@@ -118,7 +118,7 @@ class Bench:
         """Return a segment that nobody has; only one file of tests asks, so only one worker does."""
         taken = "/networks?provider:physical_network=physnet2&fields=provider:segmentation_id"
         found = self.drift_injector.get("network", taken)["networks"]
-        return max((int(each["provider:segmentation_id"]) for each in found), default=99) + 1
+        return max((int(item["provider:segmentation_id"]) for item in found), default=99) + 1
 
     def word(self, name: str) -> str:
         """Return what is particular to this bench, made first if need be."""
@@ -157,7 +157,7 @@ class Bench:
     def check(self, *declarations: Declaration, only: Declaration | None = None) -> list[CheckResult]:
         """Check all of it, or one; what that one refers to is remembered."""
         report = self.run(self.process.check(declarations, _address(only)))
-        assert not report.waiting, [one.reason for one in report.waiting]
+        assert not report.waiting, [item.reason for item in report.waiting]
         return report.checked
 
     def look(self, *declarations: Declaration) -> RunReport:
@@ -182,7 +182,7 @@ class Bench:
             chance = process._chance.random
             writer = ResourceWriter(process._store, world, checker, process.clock, chance, "remove", PATIENCE)
             applier = Applier(process._store, process._preparer(world, declarations), checker, writer)
-            return await applier.delete([each.address for each in declarations])
+            return await applier.delete([declaration.address for declaration in declarations])
 
     def spread(self) -> None:
         """Begin to watch, as after a restart, and stop before anything is looked at."""
@@ -212,12 +212,12 @@ class Bench:
     def made(self, *declarations: Declaration, only: Declaration | None = None) -> None:
         """Apply, and see that all of it was done."""
         report = self.apply(*declarations, only=only)
-        assert not report.waiting, [(str(one.declaration.address), one.reason) for one in report.waiting]
+        assert not report.waiting, [(str(item.declaration.address), item.reason) for item in report.waiting]
         failed = [
-            (str(one.checked.address), one.message) for one in report.acted if one.result is not ActionOutcome.DONE
+            (str(item.checked.address), item.message) for item in report.acted if item.result is not ActionOutcome.DONE
         ]
         assert not failed, failed
-        stuck = [(str(one.checked.address), one.unresolved) for one in report.acted if one.unresolved]
+        stuck = [(str(item.checked.address), item.unresolved) for item in report.acted if item.unresolved]
         assert not stuck, stuck
 
     def took(self, declaration: Declaration) -> None:
@@ -232,7 +232,7 @@ class Bench:
         """See that an apply, which begins with a check, finds nothing and asks the services for nothing but reads."""
         before = self.mark()
         report = self.apply(*declarations, only=only)
-        assert not report.waiting, [one.reason for one in report.waiting]
+        assert not report.waiting, [item.reason for item in report.waiting]
         for checked in report.checked:
             assert checked.verdict.status is Status.IN_SYNC, (str(checked.address), named(checked), checked.verdict)
         assert len(report.checked) == (len(declarations) if only is None else 1)

@@ -384,8 +384,8 @@ def rule_added(**rule: Json) -> Act:
 
 def _both(*acts: Act) -> Act:
     def act(bench: Bench, ident: str) -> None:
-        for each in acts:
-            each(bench, ident)
+        for item in acts:
+            item(bench, ident)
 
     return act
 

@@ -331,7 +331,7 @@ def _unplug(bench: Bench, ident: str) -> None:
 
 def _attached(bench: Bench, ident: str) -> list[str]:
     server = bench.drift_injector.get("compute", f"/servers/{ident}", microversion=SERVERS)["server"]
-    return [each["id"] for each in server["os-extended-volumes:volumes_attached"]]
+    return [item["id"] for item in server["os-extended-volumes:volumes_attached"]]
 
 
 def _unmount(bench: Bench, ident: str) -> None:
@@ -359,7 +359,7 @@ def _stopped(bench: Bench, ident: str) -> None:
 
 def _resized(bench: Bench, ident: str) -> None:
     flavors = bench.drift_injector.get("compute", "/flavors", microversion=SERVERS)["flavors"]
-    (larger,) = [each["id"] for each in flavors if each["name"] == f"{bench.tenant.name}-larger"]
+    (larger,) = [flavor["id"] for flavor in flavors if flavor["name"] == f"{bench.tenant.name}-larger"]
 
     def is_now(status: str) -> bool:
         server = bench.drift_injector.get("compute", f"/servers/{ident}", microversion=SERVERS)["server"]

@@ -45,7 +45,7 @@ def some(bench: Bench, count: int = 6) -> list:
 
 def names(bench: Bench) -> list[str]:
     found = bench.drift_injector.get("network", f"/networks?project_id={bench.tenant.project_id}")["networks"]
-    return sorted(each["name"] for each in found)
+    return sorted(item["name"] for item in found)
 
 
 TROUBLES = {
@@ -69,10 +69,10 @@ def test_a_failed_read_is_unknown_and_nothing_is_written(bench: Bench, faults, t
     faults(service="neutron", method="GET", **trouble)
     before = bench.mark()
     report = bench.apply(*wanted)
-    assert {each.verdict.status for each in report.checked} == {Status.UNKNOWN}
+    assert {item.verdict.status for item in report.checked} == {Status.UNKNOWN}
     assert not report.acted
     assert not [request for request in bench.requests(before) if request.is_write]
-    assert all(bench.state(each).schedule.failures for each in wanted)
+    assert all(bench.state(item).schedule.failures for item in wanted)
     bench.plane.disturber.mend()
     bench.made(*wanted)
     bench.clean(*wanted)
@@ -84,7 +84,7 @@ def test_a_list_that_is_suddenly_empty_makes_nothing_missing(bench: Bench, fault
     wanted = some(bench)
     bench.made(*wanted)
     faults(service="neutron", method="GET", path="/networks", status=200, body='{"networks": []}', times=1)
-    assert {each.verdict.status for each in bench.check(*wanted)} == {Status.IN_SYNC}
+    assert {item.verdict.status for item in bench.check(*wanted)} == {Status.IN_SYNC}
 
 
 def test_a_service_that_does_not_answer_in_time_is_unknown(openstack_plane, openstack_tenants, openstack_shared):
@@ -207,8 +207,8 @@ def test_a_real_quota_is_waited_for(bench: Bench, openstack_tenants: Tenants):
     openstack_tenants.admin.put("network", quotas, {"quota": {"network": 1}})
     wanted = some(bench, 3)
     report = bench.apply(*wanted)
-    assert sorted(one.result.value for one in report.acted) == ["done", "failed", "failed"]
-    assert "Quota exceeded" in " ".join(one.message for one in report.acted)
+    assert sorted(item.result.value for item in report.acted) == ["done", "failed", "failed"]
+    assert "Quota exceeded" in " ".join(item.message for item in report.acted)
     openstack_tenants.admin.put("network", quotas, {"quota": {"network": 10}})
     bench.made(*wanted)
     bench.clean(*wanted)
@@ -234,14 +234,14 @@ def test_neutron_stops_in_the_middle_of_a_run(alone: Bench):
     thread.start()
     first = alone.apply(*wanted)
     thread.join()
-    results = {one.result for one in first.acted}
+    results = {item.result for item in first.acted}
     assert ActionOutcome.DONE in results or ActionOutcome.UNSETTLED in results
     assert {ActionOutcome.FAILED, ActionOutcome.MOVED, ActionOutcome.UNSETTLED} & results
     assert ActionOutcome.TERMINAL not in results
     # While it is away nothing is known, so nothing is done.
     during = alone.apply(*wanted)
-    assert {each.verdict.status for each in during.checked} <= {Status.UNKNOWN}
-    assert not [one for one in during.acted if one.result is ActionOutcome.DONE]
+    assert {item.verdict.status for item in during.checked} <= {Status.UNKNOWN}
+    assert not [item for item in during.acted if item.result is ActionOutcome.DONE]
     alone.plane.need("neutron")
     alone.process.clock.advance(1000)
     alone.apply(*wanted)
@@ -284,7 +284,7 @@ def test_a_row_that_vanished_behind_neutrons_back_is_a_contradiction(alone: Benc
     before = alone.mark()
     for _ in range(2):
         report = alone.apply(net, subnet)
-        verdicts = {each.address.name: each.verdict for each in report.checked}
+        verdicts = {item.address.name: item.verdict for item in report.checked}
         assert verdicts["net"].status is Status.UNKNOWN
         assert "has a subnet of it" in verdicts["net"].reason
         assert verdicts["sub"].status is Status.IN_SYNC

@@ -63,8 +63,8 @@ def needed(parents: list[Declaration], wanted: Json) -> list[Declaration]:
     if ALL_OF_THEM in wanted:
         return parents
     named = set(REFERENCE.findall(repr(wanted)))
-    found = [each for each in parents if (each.address.kind, each.address.name) in named]
-    more = [*wanted, *(each.desired for each in found)]
+    found = [parent for parent in parents if (parent.address.kind, parent.address.name) in named]
+    more = [*wanted, *(item.desired for item in found)]
     return found if set(REFERENCE.findall(repr(more))) == named else needed(parents, more)
 
 
@@ -175,7 +175,7 @@ class Unique:
         return self._bench.drift_injector.delete(*arguments, **options)
 
 
-@pytest.mark.parametrize("sample", [each for each in samples.KINDS if each.later], ids=lambda sample: sample.label)
+@pytest.mark.parametrize("sample", [item for item in samples.KINDS if item.later], ids=lambda sample: sample.label)
 def test_update(bench: Bench, sample: Sample):
     """From the least to everything that an edit may change, and back: then it is what it was at the start."""
     stage = Stage(bench, sample, sample.minimal, dict(sample.later))
@@ -220,7 +220,7 @@ def test_external_deletion_import(bench: Bench, sample: Sample):
     stage.delete()
     before = bench.mark()
     report = bench.apply(*stage.parents, imported)
-    (checked,) = [each for each in report.checked if each.address == imported.address]
+    (checked,) = [item for item in report.checked if item.address == imported.address]
     assert (checked.verdict.status, checked.decision.action) == (Status.MISSING, Action.BLOCK)
     assert checked.decision.reasons[0].code == "imported_deleted"
     assert bench.state(imported).schedule.terminal
@@ -235,13 +235,13 @@ def test_external_deletion_without_resync(bench: Bench, sample: Sample):
     stage.delete()
     before = bench.mark()
     report = bench.apply(*stage.all)
-    (checked,) = [each for each in report.checked if each.address == stage.it.address]
+    (checked,) = [item for item in report.checked if item.address == stage.it.address]
     assert (checked.verdict.status, checked.decision.action) == (Status.MISSING, Action.BLOCK)
     assert bench.state(stage.it).schedule.terminal
     assert not [request for request in bench.requests(before) if request.is_write]
 
 
-@pytest.mark.parametrize("sample", [each for each in samples.KINDS if each.immutable], ids=lambda sample: sample.label)
+@pytest.mark.parametrize("sample", [item for item in samples.KINDS if item.immutable], ids=lambda sample: sample.label)
 def test_what_is_fixed_at_birth_blocks_with_its_name_or_is_replaced(bench: Bench, sample: Sample):
     assert sample.immutable is not None
     name, value = sample.immutable

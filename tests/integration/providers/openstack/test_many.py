@@ -36,14 +36,14 @@ def test_three_hundred_resources_cost_a_handful_of_lists(bench: Bench):
     before = bench.mark()
     checked = bench.check(*wanted)
     asked = bench.requests(before)
-    assert {each.verdict.status for each in checked} == {Status.IN_SYNC}
+    assert {item.verdict.status for item in checked} == {Status.IN_SYNC}
     assert len(asked) <= 6, [request.path for request in asked]
     # One that moved costs its own correction, and no more.
     ident = bench.id(wanted[7])
     bench.drift_injector.put("network", f"/networks/{ident}", {"network": {"description": "altered"}})
     before = bench.mark()
     report = bench.apply(*wanted)
-    (drifted,) = [each for each in report.checked if each.verdict.status is not Status.IN_SYNC]
+    (drifted,) = [item for item in report.checked if item.verdict.status is not Status.IN_SYNC]
     assert named(drifted) == ["/description"]
     asked = bench.requests(before)
     assert len([request for request in asked if request.is_write]) == 1
@@ -57,7 +57,7 @@ def test_three_hundred_resources_cost_a_handful_of_lists(bench: Bench):
     bench.process.clock.advance(100_000)
     now = bench.process.clock.now()
     bench.spread()
-    states = [bench.state(each) for each in wanted]
+    states = [bench.state(item) for item in wanted]
     waits = [(state.schedule.due_at or 0) - now for state in states]
     assert min(waits) >= 0
     assert max(waits) <= 62

@@ -40,7 +40,7 @@ def tenant_network(bench: Bench) -> list[Declaration]:
 
 
 def ids(bench: Bench, everything: list[Declaration]) -> dict[str, str]:
-    return {each.address.name: bench.id(each) for each in everything}
+    return {item.address.name: bench.id(item) for item in everything}
 
 
 def others(before: dict[str, str], after: dict[str, str]) -> set[str]:
@@ -154,7 +154,7 @@ def test_projects(bench: Bench):
     after = ids(bench, everything)
     assert others(before, after) == {home}
     assert bench.drift_injector.get("identity", f"/users/{after[user]}")["user"]["default_project_id"] == after[home]
-    (net,) = [each for each in report.checked if each.address.name == "net"]
+    (net,) = [item for item in report.checked if item.address.name == "net"]
     assert (net.decision.action, net.decision.reasons[0].paths) == (Action.BLOCK, ("/projectId",))
 
 
@@ -240,7 +240,7 @@ def test_what_is_plugged_into_a_server_and_its_flavour_and_key(bench: Bench):
     assert others(before, after) == {flavor, "port", "volume"}  # a key pair is known by its name
     live = server_of(bench, server)
     assert live["flavor"]["id"] == after[flavor]
-    assert [each["id"] for each in live["os-extended-volumes:volumes_attached"]] == [after["volume"]]
+    assert [item["id"] for item in live["os-extended-volumes:volumes_attached"]] == [after["volume"]]
     assert drift_injector.get("network", f"/ports/{after['port']}")["port"]["device_id"] == server
     bench.clean(*everything)
 
@@ -254,7 +254,7 @@ def test_images_and_groups_of_servers(bench: Bench):
     bench.drift_injector.delete("compute", f"/os-server-groups/{before['group']}", microversion=samples.MICROVERSION)
     report = bench.apply(*everything)
     assert others(before, ids(bench, everything)) == {"image", "group"}
-    (blocked,) = [each for each in report.checked if each.address.name == "server"]
+    (blocked,) = [item for item in report.checked if item.address.name == "server"]
     assert blocked.decision.action is Action.BLOCK
     assert set(blocked.decision.reasons[0].paths) == {"/imageId", "/serverGroupId"}
     assert server_of(bench, before["server"])["status"] == "ACTIVE"
@@ -266,4 +266,4 @@ def test_images_and_groups_of_servers(bench: Bench):
     after = ids(bench, allowed)
     assert others(before, after) == {"image", "group", "server"}
     assert server_of(bench, after["server"])["image"]["id"] == after["image"]
-    assert {each.verdict.status for each in bench.check(*allowed)} == {Status.IN_SYNC}
+    assert {item.verdict.status for item in bench.check(*allowed)} == {Status.IN_SYNC}

@@ -77,7 +77,7 @@ def test_import_dependency(bench: Bench):
     bench.apply(core)
     before = bench.mark()
     report = bench.apply(core, inside)
-    (found,) = [each for each in report.checked if each.address == inside.address]
+    (found,) = [item for item in report.checked if item.address == inside.address]
     assert found.verdict.status is Status.IN_SYNC
     seen = bench.drift_injector.get("network", f"/subnets/{bench.state(inside).observed.provider_id}")["subnet"]
     assert seen["network_id"] == first
@@ -109,12 +109,12 @@ def test_dependency(bench: Bench):
         "Port", "port", {"networkId": "${Network/net.id}", "fixedIps": [{"subnetId": "${Subnet/sub.id}"}]}
     )
     report = bench.look(network, subnet, port)
-    assert [one.declaration.address.name for one in report.waiting] == ["sub", "port"]
+    assert [item.declaration.address.name for item in report.waiting] == ["sub", "port"]
     assert "known after" in report.waiting[0].reason
     bench.made(network, subnet, port)
     bench.clean(network, subnet, port)
     deleted = bench.remove(network, subnet, port)
-    assert [one.checked.address.name for one in deleted.acted] == ["port", "sub", "net"]
+    assert [item.checked.address.name for item in deleted.acted] == ["port", "sub", "net"]
     for kind in ("networks", "subnets", "ports"):
         assert not bench.drift_injector.get("network", f"/{kind}?project_id={bench.tenant.project_id}")[kind]
 
@@ -132,7 +132,7 @@ def test_resync_disabled(bench: Bench):
     bench.drift_injector.put("network", f"/networks/{bench.id(never)}", {"network": {"description": "altered"}})
     bench.process.clock.advance(1000)
     reports = bench.watch(never, often)
-    assert [one.address.name for report in reports for one in report.checked] == ["often"]
+    assert [item.address.name for report in reports for item in report.checked] == ["often"]
     assert bench.state(never).schedule.checked_at == first
 
 
@@ -153,7 +153,7 @@ def test_resync_jitter(bench: Bench):
     for _ in range(2):
         bench.process.clock.advance(120)
         bench.watch(*three)
-        states = [bench.state(each) for each in three]
+        states = [bench.state(item) for item in three]
         waits = [(state.schedule.due_at or 0) - (state.schedule.checked_at or 0) for state in states]
         assert all(90 <= wait <= 110 for wait in waits)
         assert len(set(waits)) == 3
@@ -168,7 +168,7 @@ def test_resync_jitter_of_upstream_is_an_option(bench: Bench):
     bench.made(*three)
     bench.process.clock.advance(130)
     bench.watch(*three)
-    states = [bench.state(each) for each in three]
+    states = [bench.state(item) for item in three]
     assert all(100 <= (state.schedule.due_at or 0) - (state.schedule.checked_at or 0) <= 120 for state in states)
 
 
@@ -266,7 +266,9 @@ def test_split_brain(bench: Bench):
         bench.process.clock.advance(600)
         bench.drift_injector.put("network", f"/networks/{bench.id(wanted)}", {"network": {"description": "theirs"}})
         bench.apply(wanted)
-    (conflict,) = [each for each in bench.state(wanted).observed.conditions if each.type is ConditionType.CONFLICT]
+    (conflict,) = [
+        condition for condition in bench.state(wanted).observed.conditions if condition.type is ConditionType.CONFLICT
+    ]
     assert (conflict.status, "/description" in conflict.message) == ("True", True)
     assert bench.drift_injector.get("network", f"/networks/{bench.id(wanted)}")["network"]["description"] == "theirs"
 
@@ -328,6 +330,6 @@ def test_volumes_from_others(bench: Bench):
     )
     again = bench.declare("Volume", "again", {"size": 1, "snapshotId": snapshot})
     bench.made(source, copy, again)
-    live = [bench.drift_injector.get("block-storage", f"/volumes/{bench.id(each)}")["volume"] for each in (copy, again)]
+    live = [bench.drift_injector.get("block-storage", f"/volumes/{bench.id(item)}")["volume"] for item in (copy, again)]
     assert (live[0]["source_volid"], live[1]["snapshot_id"]) == (bench.id(source), snapshot)
     bench.clean(source, copy, again)

@@ -271,7 +271,7 @@ def test_floating_ips_without_a_name_are_not_mixed_up(bench: Bench):
         *(bench.declare("FloatingIP", name, of_it) for name in ("c", "d")),
     ]
     bench.made(*everything)
-    assert len({bench.id(each) for each in everything[2:]}) == 4
+    assert len({bench.id(item) for item in everything[2:]}) == 4
     bench.clean(*everything)
 
 
@@ -306,7 +306,7 @@ def test_where_the_revision_is_trusted_it_grows_with_everything_compared(bench: 
     before = bench.drift_injector.get("network", path)["subnet"]["revision_number"]
     bench.drift_injector.put("network", path, {"subnet": {"dns_nameservers": ["9.9.9.9"]}})
     assert bench.drift_injector.get("network", path)["subnet"]["revision_number"] == before
-    checked = {each.address.kind: each for each in bench.check(net, subnet)}
+    checked = {item.address.kind: item for item in bench.check(net, subnet)}
     assert named(checked["Subnet"]) == ["/dnsNameservers/0"]
 
 
@@ -393,7 +393,7 @@ def test_a_thing_that_is_not_there_is_gone_and_a_wrong_page_is_not(bench: Bench)
 def test_two_namespaces_of_one_project_are_kept_apart(bench: Bench):
     targets = [Target("Network", "net", None, {"name": f"net@{space}"}, space) for space in ("a", "b")]
     made = [bench.run(bench.writer.create(target, "k")) for target in targets]
-    idents = [each.id for each in made if not isinstance(each, WriteFailure)]
+    idents = [item.id for item in made if not isinstance(item, WriteFailure)]
     assert len(set(idents)) == 2
     found = (bench.run(bench.reader.find("Network", {"name": f"net@{space}"})) for space in "ab")
     assert list(itertools.chain(*found)) == idents
@@ -416,10 +416,10 @@ def test_what_cannot_be_taken_back_is_told_and_asked_for_once(bench: Bench):
         lambda: bench.drift_injector.get("block-storage", where)["volume"]["status"] == "available",
         "the volume is at rest",
     )
-    assert sorted(named(each)[0] for each in bench.check(scope, volume)) == ["/shared", "/size"]
+    assert sorted(named(item)[0] for item in bench.check(scope, volume)) == ["/shared", "/size"]
     report = bench.apply(scope, volume)
-    assert {each.result.value for each in report.acted} == {"terminal"}
-    said = " ".join(each.message for each in report.acted)
+    assert {item.result.value for item in report.acted} == {"terminal"}
+    said = " ".join(item.message for item in report.acted)
     assert "a volume can only grow: it has 3 GB, and 1 are declared" in said
     before = bench.mark()
     for _ in range(3):
@@ -429,7 +429,7 @@ def test_what_cannot_be_taken_back_is_told_and_asked_for_once(bench: Bench):
     # To declare what is there now is the way out.
     grown = replace(volume, desired={"size": 3})
     bench.made(scope, grown)
-    assert {each.verdict.status for each in bench.check(scope, grown) if each.address == grown.address} == {
+    assert {item.verdict.status for item in bench.check(scope, grown) if item.address == grown.address} == {
         Status.IN_SYNC
     }
 

@@ -78,8 +78,8 @@ def declared(folder: Path, text: str = MANIFEST, name: str = "infra/all.yaml") -
     file.write_text(text, encoding="utf-8")
     project = ProjectFile(folder, connections={"mem": ConnectionSpec("mem", "memory")})
     found = loader.read([str(file)], project).declarations
-    located = (replace(each, location=replace(each.location, file=name)) for each in found)
-    return {each.address.name: each for each in located}
+    located = (replace(item, location=replace(item.location, file=name)) for item in found)
+    return {item.address.name: item for item in located}
 
 
 def troubled(folder: Path, value: Json = "blue") -> RunReport:
@@ -111,8 +111,8 @@ async def _troubled(found: dict[str, Declaration], value: Json) -> RunReport:
 def with_suppressions(report: RunReport, *suppressions: Suppressed) -> RunReport:
     """Return the report in which the drifted resource has something suppressed."""
     checked = [
-        with_verdict(one, replace(one.verdict, suppressed=suppressions)) if one.address.name == "drifted" else one
-        for one in report.checked
+        with_verdict(item, replace(item.verdict, suppressed=suppressions)) if item.address.name == "drifted" else item
+        for item in report.checked
     ]
     return replace(report, checked=checked)
 
@@ -154,7 +154,7 @@ def with_verdict(one: CheckResult, verdict: Verdict) -> CheckResult:
 def with_values(report: RunReport, *values: Json) -> RunReport:
     """Return the report with other live values in the first findings of the drifted resource, whatever they are."""
     return replace(
-        report, checked=[_with_values(one, values) if one.verdict.findings else one for one in report.checked]
+        report, checked=[_with_values(item, values) if item.verdict.findings else item for item in report.checked]
     )
 
 
@@ -165,7 +165,9 @@ def _with_values(one: CheckResult, values: tuple[Json, ...]) -> CheckResult:
 
 def with_path(report: RunReport, step: str) -> RunReport:
     """Return the report with one more finding, at a key that somebody else chose."""
-    return replace(report, checked=[_with_path(one, step) if one.verdict.findings else one for one in report.checked])
+    return replace(
+        report, checked=[_with_path(item, step) if item.verdict.findings else item for item in report.checked]
+    )
 
 
 def _with_path(one: CheckResult, step: str) -> CheckResult:

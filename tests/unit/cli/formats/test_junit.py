@@ -36,10 +36,10 @@ def suite_of(report: RunReport, folder: Path) -> ET.Element:
         assert set(element.attrib) <= ALLOWED[element.tag]
     (suite,) = top.findall("testsuite")
     cases = suite.findall("testcase")
-    for each in (top, suite):
-        assert int(each.attrib["tests"]) == len(cases)
+    for item in (top, suite):
+        assert int(item.attrib["tests"]) == len(cases)
         for tag, name in zip(OUTCOMES, ("failures", "errors", "skipped"), strict=True):
-            assert int(each.attrib[name]) == sum(case.find(tag) is not None for case in cases)
+            assert int(item.attrib[name]) == sum(case.find(tag) is not None for case in cases)
     return suite
 
 
@@ -94,7 +94,7 @@ def test_markup_in_values_stays_text(tmp_path):
 def test_no_text_whatever_breaks_the_xml(tmp_path_factory, text):
     folder = tmp_path_factory.mktemp("xml")
     report = reporting.troubled(folder)
-    told = [reporting.with_verdict(one, replace(one.verdict, reason=text)) for one in report.checked]
+    told = [reporting.with_verdict(item, replace(item.verdict, reason=text)) for item in report.checked]
     suite_of(reporting.with_path(replace(report, checked=told), text), folder)
 
 

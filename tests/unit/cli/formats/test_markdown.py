@@ -124,7 +124,7 @@ def test_no_value_breaks_out_of_where_it_stands(tmp_path, text):
 def test_no_text_whatever_breaks_out_of_where_it_stands(tmp_path_factory, text):
     folder = tmp_path_factory.mktemp("md")
     report = reporting.troubled(folder)
-    told = [reporting.with_verdict(one, replace(one.verdict, reason=text)) for one in report.checked]
+    told = [reporting.with_verdict(item, replace(item.verdict, reason=text)) for item in report.checked]
     tokens = tokens_of(rendered(reporting.with_path(replace(report, checked=told), text), folder))
     assert {len(row) for row in table_of(tokens)} == {4}
 

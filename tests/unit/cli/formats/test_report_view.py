@@ -78,7 +78,7 @@ def _named(declaration, file):
 
 def test_the_worst_comes_first_and_everything_is_counted(tmp_path):
     report = reporting.troubled(tmp_path)
-    assert [one.address.name for one in report_view.by_weight(report)] == [
+    assert [item.address.name for item in report_view.by_weight(report)] == [
         "missing",
         "drifted",
         "unknown",

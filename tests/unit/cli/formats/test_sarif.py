@@ -56,7 +56,7 @@ def test_an_empty_report_is_valid(tmp_path):
 
 def test_each_finding_is_a_result_of_its_class_at_the_line_of_its_key(tmp_path):
     results = by_name(rendered(reporting.troubled(tmp_path), tmp_path))
-    found = [(one["ruleId"], one["level"], one["properties"]["path"], line(one)) for one in results["drifted"]]
+    found = [(item["ruleId"], item["level"], item["properties"]["path"], line(item)) for item in results["drifted"]]
     assert found == [
         ("specified", "error", "/colour", 7),
         ("undeclared", "error", "/extra`|`<b>", 6),
@@ -68,7 +68,11 @@ def test_each_finding_is_a_result_of_its_class_at_the_line_of_its_key(tmp_path):
 
 def test_where_there_is_no_finding_the_status_is_the_rule_at_the_line_of_the_document(tmp_path):
     results = by_name(rendered(reporting.troubled(tmp_path), tmp_path))
-    said = {name: (one["ruleId"], one["level"], line(one)) for name, (one, *_) in results.items() if name != "drifted"}
+    said = {
+        name: (result["ruleId"], result["level"], line(result))
+        for name, (result, *_) in results.items()
+        if name != "drifted"
+    }
     assert said == {
         "missing": ("missing", "error", 15),
         "pending": ("pending", "note", 20),
@@ -79,7 +83,7 @@ def test_where_there_is_no_finding_the_status_is_the_rule_at_the_line_of_the_doc
 
 def test_files_are_named_relative_to_the_repository(tmp_path):
     run = rendered(reporting.troubled(tmp_path), tmp_path)
-    named = {json.dumps(one["locations"][0]["physicalLocation"]["artifactLocation"]) for one in run["results"]}
+    named = {json.dumps(result["locations"][0]["physicalLocation"]["artifactLocation"]) for result in run["results"]}
     assert named == {'{"uri": "infra/all.yaml", "uriBaseId": "SRCROOT"}'}
     assert "SRCROOT" in run["originalUriBaseIds"]
 
@@ -103,10 +107,10 @@ def test_a_name_with_blanks_is_a_uri_and_a_file_elsewhere_an_absolute_one(tmp_pa
 def test_the_fingerprint_is_of_the_address_and_path_and_of_no_value(tmp_path):
     def prints(value: Json) -> list[Json]:
         run = rendered(reporting.troubled(tmp_path, value), tmp_path)
-        return [one["partialFingerprints"] for one in run["results"]]
+        return [result["partialFingerprints"] for result in run["results"]]
 
     assert prints("blue") == prints({"a": ["b"]})
-    assert len({json.dumps(each) for each in prints("blue")}) == len(prints("blue"))
+    assert len({json.dumps(item) for item in prints("blue")}) == len(prints("blue"))
     assert set(prints("blue")[0]) == {sarif.FINGERPRINT, "primaryLocationLineHash"}
 
 
@@ -124,7 +128,7 @@ def test_values_side_and_op_are_properties(tmp_path):
 
 def test_what_is_suppress_is_suppressed_with_its_note(tmp_path):
     report = reporting.with_suppressions(reporting.troubled(tmp_path), reporting.waived())
-    (found,) = [one for one in rendered(report, tmp_path)["results"] if "suppressions" in one]
+    (found,) = [result for result in rendered(report, tmp_path)["results"] if "suppressions" in result]
     assert found["suppressions"] == [
         {"kind": "external", "status": "accepted", "justification": "ada: until the audit, 2026-12-31"}
     ]
@@ -134,8 +138,8 @@ def test_what_is_suppress_is_suppressed_with_its_note(tmp_path):
 def test_a_path_that_does_not_count_is_a_note_about_the_configuration(tmp_path):
     report = reporting.with_suppressions(reporting.troubled(tmp_path), reporting.ignored(), reporting.ignored("/rules"))
     told = rendered(report, tmp_path)["invocations"][0]["toolConfigurationNotifications"]
-    assert [(one["descriptor"]["id"], one["level"]) for one in told] == [("suppressed", "note")] * 2
-    lines = [one["locations"][0]["physicalLocation"]["region"]["startLine"] for one in told]
+    assert [(item["descriptor"]["id"], item["level"]) for item in told] == [("suppressed", "note")] * 2
+    lines = [item["locations"][0]["physicalLocation"]["region"]["startLine"] for item in told]
     assert lines == [1, 9]
 
 
@@ -144,7 +148,8 @@ def test_what_could_not_be_checked_makes_the_invocation_unsuccessful(tmp_path):
     invocation = rendered(report, tmp_path)["invocations"][0]
     assert not invocation["executionSuccessful"]
     said = [
-        (one["level"], one["message"]["text"].partition(":")[0]) for one in invocation["toolExecutionNotifications"]
+        (toolExecutionNotification["level"], toolExecutionNotification["message"]["text"].partition(":")[0])
+        for toolExecutionNotification in invocation["toolExecutionNotifications"]
     ]
     assert said == [("error", "mem/Thing/unknown"), ("note", "mem/Thing/waiting"), ("error", "mem/Thing/space/later")]
 
@@ -159,7 +164,7 @@ def test_what_only_waits_for_an_apply_is_no_gap(tmp_path):
 
 def test_every_class_and_every_status_with_trouble_has_a_rule_with_help(tmp_path):
     rules = rendered(RunReport(), tmp_path)["tool"]["driver"]["rules"]
-    expected = {each.value for each in FindingClass} | {"missing", "pending", "unknown"}
+    expected = {item.value for item in FindingClass} | {"missing", "pending", "unknown"}
     assert {rule["id"] for rule in rules} == expected == set(rule_help.RULES)
     assert all(rule["help"]["text"] and rule["shortDescription"]["text"] for rule in rules)
     assert set(sarif.LEVELS) == set(Status)
@@ -168,7 +173,7 @@ def test_every_class_and_every_status_with_trouble_has_a_rule_with_help(tmp_path
 def test_the_index_of_a_result_is_that_of_its_rule(tmp_path):
     run = rendered(reporting.troubled(tmp_path), tmp_path)
     rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
-    assert all(rules[one["ruleIndex"]] == one["ruleId"] for one in run["results"])
+    assert all(rules[result["ruleIndex"]] == result["ruleId"] for result in run["results"])
 
 
 @pytest.mark.parametrize(

@@ -167,9 +167,9 @@ def test_values_mean_the_same_exactly_within_their_group(
     comparator = comparators.build(name, **options)
     assert isinstance(comparator, ByKey)
     members = [(number, value) for number, group in enumerate(groups) for value in group]
-    for (one_group, one), (other_group, other) in itertools.product(members, members):
-        assert comparator.equal(one, other) is (one_group == other_group), (one, other)
-        assert (comparator.key(one) == comparator.key(other)) is (one_group == other_group), (one, other)
+    for (one_group, item), (other_group, other) in itertools.product(members, members):
+        assert comparator.equal(item, other) is (one_group == other_group), (item, other)
+        assert (comparator.key(item) == comparator.key(other)) is (one_group == other_group), (item, other)
 
 
 def test_every_equivalence_comparator_has_groups() -> None:

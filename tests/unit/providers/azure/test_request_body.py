@@ -59,7 +59,7 @@ def test_children_of_others_are_carried_and_declared_ones_are_ours():
     sent = request_body.for_update(change, live, habits)["properties"]["subnets"]
     assert sent == [mine, {"name": "theirs", "properties": {"addressPrefix": "10.0.1.0/24"}}]
     undeclared = request_body.for_update(Change({"location": "w"}, {}, ()), live, habits)
-    assert [each["name"] for each in undeclared["properties"]["subnets"]] == ["Mine", "theirs"]
+    assert [subnet["name"] for subnet in undeclared["properties"]["subnets"]] == ["Mine", "theirs"]
 
 
 def test_the_declaration_itself_is_not_changed():

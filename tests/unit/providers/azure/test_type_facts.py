@@ -26,7 +26,7 @@ def row(version: str, read_only: Any = (), write_only: Any = (), **enums: Any) -
 
 
 def test_every_type_and_version_makes_rules():
-    found = [(each["type"], each["version"]) for type_ in type_facts.types() for each in type_facts.rows(type_)]
+    found = [(row["type"], row["version"]) for type_ in type_facts.types() for row in type_facts.rows(type_)]
     assert (len(type_facts.types()), len(found)) == (288, 580)
     for type_, version in found:
         profile = type_facts.profile(type_, version)
@@ -36,7 +36,7 @@ def test_every_type_and_version_makes_rules():
 
 @pytest.mark.skipif(not SOURCE.is_file(), reason=f"no facts at {SOURCE}")
 def test_they_ship_as_they_were_published():
-    shipped, source = (hashlib.sha256(each.read_bytes()).hexdigest() for each in (DATA / type_facts.FILE, SOURCE))
+    shipped, source = (hashlib.sha256(item.read_bytes()).hexdigest() for item in (DATA / type_facts.FILE, SOURCE))
     assert shipped == source
 
 
@@ -111,7 +111,7 @@ def test_guesses_by_name_give_way_only_where_a_version_is_known():
 
 
 def test_facts_stand_between_the_rules_of_a_type_and_those_of_all():
-    names = [each.name for each in kinds.Kinds()["VirtualNetwork"].profiles_in("2024-03-01")]
+    names = [item.name for item in kinds.Kinds()["VirtualNetwork"].profiles_in("2024-03-01")]
     assert [name.split("/")[1].split()[0] for name in names] == ["children", "declaration", "types", "general"]
 
 

@@ -45,30 +45,30 @@ def test_all_kinds_are_there():
 
 @EACH
 def test_what_is_fixed_at_birth_is_so_in_the_profile_and_nothing_else_is(thing: KindDefinition):
-    fixed = {each.name for each in thing.fields if each.role in (Role.FIXED, Role.BIRTH_ONLY)}
+    fixed = {field.name for field in thing.fields if field.role in (Role.FIXED, Role.BIRTH_ONLY)}
     said = {name for name in thing.names if node(thing, name).cls in (FieldClass.CREATE_ONLY, FieldClass.BEHAVIOURAL)}
     assert said == fixed
 
 
 @EACH
 def test_what_only_the_service_sets_is_so_in_the_profile(thing: KindDefinition):
-    for each in thing.fields:
-        if each.role is Role.READ_ONLY:
-            assert node(thing, each.name).cls is FieldClass.READ_ONLY
-        if each.role is Role.WRITE_ONLY:
-            assert node(thing, each.name).cls is FieldClass.WRITE_ONLY
+    for field in thing.fields:
+        if field.role is Role.READ_ONLY:
+            assert node(thing, field.name).cls is FieldClass.READ_ONLY
+        if field.role is Role.WRITE_ONLY:
+            assert node(thing, field.name).cls is FieldClass.WRITE_ONLY
 
 
 @EACH
 def test_every_rule_is_about_a_field_that_there_is(thing: KindDefinition):
-    known = {*thing.names, *(each.name for each in thing.fields)}
+    known = {*thing.names, *(field.name for field in thing.fields)}
     for profile in kind_registry.kinds()[thing.kind].profiles:
         assert {rule.path.text.split("/")[1] for rule in profile.rules} <= known
 
 
 @EACH
 def test_a_kind_has_each_field_once_and_is_found_by_fields_it_has(thing: KindDefinition):
-    names = [each.name for each in thing.fields] + [sub.name for sub in thing.subs]
+    names = [field.name for field in thing.fields] + [sub.name for sub in thing.subs]
     assert len(names) == len(set(names))
     assert set(thing.found_by) <= set(names)
     assert thing.place.service in VERSIONS
@@ -113,7 +113,7 @@ def test_importing_the_tables_does_not_import_the_sdk():
 
 def test_absence_has_a_meaning_only_where_the_service_documents_one():
     said = {
-        thing.kind: sorted(each.name for each in thing.fields if each.default is not ABSENT)
+        thing.kind: sorted(field.name for field in thing.fields if field.default is not ABSENT)
         for thing in kind_registry.THINGS
     }
     assert said["Network"] == ["adminStateUp", "description", "name", "shared"]

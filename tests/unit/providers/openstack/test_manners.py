@@ -28,7 +28,7 @@ class Recorder:
 def put(thing: KindDefinition, live: Mapping[str, Json], body: Mapping[str, Json], answer: Json = None) -> list[Json]:
     calls = Recorder(answer)
     asyncio.run(thing.manner.put(cast("Calls", calls), thing, Item({"id": "x", **live}), body, {}))
-    return [next(iter(each.values())) for each in calls.bodies]
+    return [next(iter(item.values())) for item in calls.bodies]
 
 
 # -- servers

@@ -36,7 +36,7 @@ def of(thing: KindDefinition) -> list[Sample]:
 
 @EACH
 def test_every_field_that_can_be_changed_is_changed_behind_our_back(thing: KindDefinition):
-    mutable = {each.name for each in thing.fields if each.role is Role.MUTABLE} | {sub.name for sub in thing.subs}
+    mutable = {field.name for field in thing.fields if field.role is Role.MUTABLE} | {sub.name for sub in thing.subs}
     damaged = {drift.path.split("/")[1] for sample in of(thing) for drift in sample.drifts}
     assert {name for name in mutable - damaged if (thing.kind, name) not in ONE_WAY} == set()
 
@@ -51,6 +51,6 @@ def test_every_field_is_declared_in_the_fullest(thing: KindDefinition):
 @EACH
 def test_every_kind_with_something_fixed_shows_what_an_edit_of_it_does(thing: KindDefinition):
     readable = [
-        each.name for each in thing.fields if each.role is Role.FIXED and each.name not in ("projectId", "domainId")
+        field.name for field in thing.fields if field.role is Role.FIXED and field.name not in ("projectId", "domainId")
     ]
     assert any(sample.immutable for sample in of(thing)) is bool(readable) or thing.kind == "Volume"

@@ -20,14 +20,14 @@ def test_releases_name_who_changed_what_without_the_values_of_an_environment():
         return await desk.reader.changes(target), await desk.reader.likely_actors(target)
 
     changes, likely_actors = at_desk(story)
-    assert [(each.by, each.path, each.version) for each in changes] == [
+    assert [(change.by, change.path, change.version) for change in changes] == [
         ("user_bob", "/env", 3),
         ("user_alice", "/gpuCount", 2),
         ("user_alice", "/imageName", 2),
     ]
     assert (changes[2].old, changes[2].new, changes[0].new) == ("user/image:1.0", "user/image:9", None)
     assert "hunter2" not in repr(changes)
-    assert [(each.who, each.confidence) for each in likely_actors] == [
+    assert [(actor.who, actor.confidence) for actor in likely_actors] == [
         ("user_bob", Confidence.HIGH),
         ("user_alice", Confidence.HIGH),
     ]
@@ -58,7 +58,7 @@ def test_a_release_that_was_put_back_speaks_for_little():
         await desk.put_right(target, "/imageName")
         desk.server.console("user_bob").edit(target.id, gpuCount=2)
         await desk.found(target)
-        return [(each.who, each.confidence) for each in await desk.reader.likely_actors(target)]
+        return [(actor.who, actor.confidence) for actor in await desk.reader.likely_actors(target)]
 
     assert at_desk(story) == [
         ("user_bob", Confidence.HIGH),
@@ -86,7 +86,7 @@ def test_only_the_newest_release_that_changed_a_field_speaks_for_its_maker():
         return await desk.reader.likely_actors(target)
 
     found = at_desk(story)
-    assert [(each.who, each.confidence, each.paths) for each in found] == [
+    assert [(item.who, item.confidence, item.paths) for item in found] == [
         ("user_alice", Confidence.HIGH, ("/gpuCount",)),
         ("user_bob", Confidence.HIGH, ("/imageName",)),
         ("user_alice", Confidence.LOW, ("/imageName",)),

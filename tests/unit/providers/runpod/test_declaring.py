@@ -49,7 +49,7 @@ def target(resource: ServerlessResource) -> Target:
     return Target("Endpoint", resource.name, None, declaration.endpoint(resource))
 
 
-@pytest.mark.parametrize("resource", RESOURCES, ids=[type(each).__name__ for each in RESOURCES])
+@pytest.mark.parametrize("resource", RESOURCES, ids=[type(item).__name__ for item in RESOURCES])
 def test_what_is_deployed_reads_back_without_a_difference_that_counts(resource):
     async def story(desk):
         made = await desk.made(target(resource))

@@ -204,7 +204,7 @@ def test_what_cannot_be_changed_is_replaced(tmp_path, cls):
 
     ident, second, endpoints, tracked = at_desk(tmp_path, story)
     assert second.action is Action.REPLACE
-    assert (endpoints, [each.id for each in tracked]) == ([second.id], [second.id])
+    assert (endpoints, [item.id for item in tracked]) == ([second.id], [second.id])
     assert second.id != ident
 
 
@@ -297,7 +297,7 @@ def test_what_the_service_makes_of_a_configuration_is_not_written_again(tmp_path
         await desk.manager().deploy(config)
         desk.quiet()
         again = [await desk.manager().deploy(config) for _ in range(2)]
-        return [each.action for each in again], desk.server.writes()
+        return [item.action for item in again], desk.server.writes()
 
     assert at_desk(tmp_path, story) == ([Action.NONE, Action.NONE], [])
 
@@ -325,7 +325,7 @@ def test_trouble_is_never_taken_for_absence(tmp_path, fault):
         with pytest.raises(HoldfastError):
             await desk.manager().deploy(balancer(imageName="user/image:2.0"))
         desk.server.faults.clear()
-        tracked = [each.id for each in await desk.manager().resources()]
+        tracked = [resource.id for resource in await desk.manager().resources()]
         assert desk.server.writes() == []
         after = await desk.manager().deploy(balancer(imageName="user/image:2.0"))
         return first.id, tracked, list(desk.server.account.endpoints), after.id
@@ -338,8 +338,8 @@ def test_a_store_that_cannot_be_read_is_an_error_and_stays_as_it_is(tmp_path):
     async def story(desk):
         await desk.manager().deploy(balancer())
         (file,) = desk.folder.glob(".holdfast/*.db")
-        for each in desk.folder.glob(".holdfast/*.db-*"):
-            each.unlink()
+        for item in desk.folder.glob(".holdfast/*.db-*"):
+            item.unlink()
         file.write_bytes(b"this is no store of ours" * 100)
         desk.quiet()
         with pytest.raises(StoreError):
@@ -411,7 +411,7 @@ def test_what_the_platform_scaled_down_is_told_and_left(tmp_path, days, left):
 
     seen, writes, live, action, after = at_desk(tmp_path, story)
     assert (seen.verdict.status, seen.action, seen.left_alone) == (Status.DRIFTED, Action.NONE, ("/workersMax",))
-    assert [each.who for each in seen.likely_actors] == ["RunPod itself"]
+    assert [actor.who for actor in seen.likely_actors] == ["RunPod itself"]
     assert f"workersMax is {left}" in seen.decision.reasons[0].message
     assert (writes, live, action, after) == ([], left, Action.UPDATE, 5)
 

@@ -40,7 +40,7 @@ def test_deploying_the_same_twice_at_once_makes_one(tmp_path):
     async def story(desk):
         one, other = desk.manager(), desk.manager()
         found = await asyncio.gather(*[manager.deploy(balancer()) for manager in (one, one, other, other)])
-        return {each.id for each in found}, len(desk.server.account.endpoints), len(await one.resources())
+        return {item.id for item in found}, len(desk.server.account.endpoints), len(await one.resources())
 
     ids, endpoints, records = at_desk(tmp_path, story)
     assert (len(ids), endpoints, records) == (1, 1, 1)
@@ -88,7 +88,7 @@ def test_a_volume_of_the_same_name_elsewhere_is_another(tmp_path):
     async def story(desk):
         first = await desk.manager().deploy(with_volume(size=50))
         second = await desk.manager().deploy(with_volume(size=50, dataCenterId="US-CA-2"))
-        volumes = {each.data_centre: each.id for each in desk.server.account.volumes.values()}
+        volumes = {volume.data_centre: volume.id for volume in desk.server.account.volumes.values()}
         return first.id == second.id, volumes, desk.live(second.id)["networkVolumeIds"]
 
     same, volumes, used = at_desk(tmp_path, story)
@@ -128,7 +128,7 @@ def test_a_check_names_the_fields_and_changes_nothing(tmp_path):
     seen, writes = at_desk(tmp_path, story)
     found = {finding.path: finding.changed_by.value for finding in seen.verdict.findings}
     assert (found, writes) == ({("imageName",): "live", ("workersMax",): "declared"}, [])
-    assert [each.who for each in seen.likely_actors] == ["user_alice"]
+    assert [actor.who for actor in seen.likely_actors] == ["user_alice"]
     assert (seen.is_in_sync, seen.decision.action) == (False, Action.UPDATE)
 
 
@@ -162,7 +162,7 @@ def test_in_an_outage_undeploy_forgets_nothing(tmp_path, method):
         desk.server.faults.append(Fault(status=503, method=method, times=None))
         with pytest.raises(DeployError, match="stays tracked"):
             await desk.manager().undeploy(balancer())
-        kept = [each.id for each in await desk.manager().resources()]
+        kept = [resource.id for resource in await desk.manager().resources()]
         desk.server.faults.clear()
         gone = await desk.manager().undeploy(balancer())
         return first.id, kept, gone.id, desk.names(), await desk.manager().resources()

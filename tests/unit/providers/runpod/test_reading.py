@@ -96,7 +96,7 @@ def test_environments_of_one_account_do_not_meet():
         staging = await desk.made(endpoint(namespace="staging"))
         nothing = await desk.reader.read(endpoint(namespace="production"))
         production = await desk.made(endpoint(namespace="production"))
-        names = sorted(each.fields["name"] for each in desk.server.account.endpoints.values())
+        names = sorted(item.fields["name"] for item in desk.server.account.endpoints.values())
         return staging.id != production.id, nothing, names
 
     assert at_desk(story) == (True, NotFound(), ["e@production", "e@staging"])
@@ -149,7 +149,7 @@ def test_volumes_of_one_name_are_told_apart_by_their_place():
         return made, seen
 
     made, seen = at_desk(story)
-    assert [each.id for each in made] == [each.id for each in seen]
+    assert [item.id for item in made] == [item.id for item in seen]
     assert seen[1].document == {"name": "v", "size": 50, "dataCenterId": "US-CA-2", "type": "STANDARD"}
 
 
@@ -383,7 +383,7 @@ def test_endpoints_beyond_graphqls_cap_are_asked_for_one_by_one():
             await desk.made(endpoint(f"e{number}"))
         desk.server.journal.clear()
         listed = [desk.reader.parse("Endpoint", item.raw) async for item in desk.reader.list("Endpoint")]
-        return [each["workersStandby"] for each in listed], desk.server.counts()
+        return [element["workersStandby"] for element in listed], desk.server.counts()
 
     standby, counts = at_desk(story, Habits(graphql_cap=3), extended=True)
     assert standby == [1, 1, 1, 1]
@@ -431,7 +431,7 @@ def test_the_flash_environment_tells_endpoints_of_one_name_apart():
     async def story(desk):
         account = desk.server.account
         staging, production = (desk.server.world.add_environment(account, "app", name).id for name in ("s", "p"))
-        made = [await desk.made(endpoint("e", flashEnvironmentId=each), each) for each in (staging, production)]
+        made = [await desk.made(endpoint("e", flashEnvironmentId=item), item) for item in (staging, production)]
         return [(target.id, (await desk.found(known(target, None))).id) for target in made]
 
     (one, again), (other, too) = at_desk(story, extended=True)

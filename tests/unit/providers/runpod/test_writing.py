@@ -107,7 +107,7 @@ def test_a_create_whose_answer_was_lost_is_found_again(target):
         desk.server.faults.append(Fault(Wrong.RESET_AFTER, "POST", "/graphql#saveEndpoint"))
         done = await desk.writer.create(target, "k")
         account = desk.server.account
-        own = [each for each in account.templates.values() if each.bound_to is None]
+        own = [template for template in account.templates.values() if template.bound_to is None]
         made = (
             account.volumes
             if target.kind == "NetworkVolume"
