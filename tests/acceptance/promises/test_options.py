@@ -41,7 +41,10 @@ SILENT = {"approve", "upgrade-check", "watch", "contention"}
 SCOPING = {"--target", "--selector"}
 RESYNC = {"plan", "check", "apply", "watch", "approve", "explain"}
 PLACES = {"--file", "--project", "--store"}
-PLACELESS = {"hash", "diff", "bench", "bench verdicts", "bench hash", "demo", "rollout", "remediation", "audit"}
+PLACELESS = {
+    *("hash", "diff", "bench", "bench verdicts", "bench hash", "demo", "rollout", "remediation", "audit"),
+    *("store", "store copy"),
+}
 
 
 def commands() -> Iterator[tuple[str, click.Command]]:

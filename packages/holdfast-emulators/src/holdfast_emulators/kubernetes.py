@@ -23,6 +23,7 @@ import tempfile
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -235,9 +236,13 @@ class ApiServer:
         """Apply an object under another manager."""
         return self("PATCH", path, body, "application/apply-patch+yaml", fieldManager=manager, force=str(force).lower())
 
-    def update(self, path: str, body: Json, manager: str) -> Json:
-        """Replace an object as a controller does."""
-        return self("PUT", path, body, fieldManager=manager)
+    def update(self, path: str, change: Callable[[Json], Json], manager: str) -> Json:
+        """Read, change and replace an object as a controller does: on a conflict once more."""
+        while True:
+            status, answer = self.request("PUT", path, change(self("GET", path)), fieldManager=manager)
+            if status != 409:
+                assert status < 300, (status, answer)
+                return answer
 
     def namespace(self) -> str:
         """Create a namespace of a test's own."""

@@ -29,8 +29,7 @@ def pods(**container: Any) -> dict[str, Any]:
 
 def scale(project: Project) -> None:
     path = f"{web(project)}/scale"
-    body = project.server("GET", path)
-    project.server.update(path, {**body, "spec": {"replicas": 7}}, "kubectl")
+    project.server.update(path, lambda body: {**body, "spec": {"replicas": 7}}, "kubectl")
 
 
 def edit(project: Project) -> None:
@@ -72,10 +71,12 @@ def change_data(project: Project) -> None:
 
 
 def update_all(project: Project) -> None:
-    body = project.server("GET", web(project))
-    body["spec"]["template"]["spec"]["containers"][0]["image"] = "shop/web:other"
-    body["spec"]["replicas"] = 4
-    project.server.update(web(project), body, "other-controller")
+    def change(body: dict[str, Any]) -> dict[str, Any]:
+        body["spec"]["template"]["spec"]["containers"][0]["image"] = "shop/web:other"
+        body["spec"]["replicas"] = 4
+        return body
+
+    project.server.update(web(project), change, "other-controller")
 
 
 EDITS: list[tuple[Callable[[Project], None], str, set[str], str | None]] = [
