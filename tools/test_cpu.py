@@ -3,7 +3,7 @@
 usage: python tools/test_cpu.py [seconds]
 
 Runs what `make test-fast` runs, and what tests/slow.txt lists, in one process; a function whose tests take more
-than so many seconds on average (0.15) is listed.
+than so many seconds on average (0.06) is listed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Measuring:
 
 def main() -> int:
     """Measure, print the sum, and write the list."""
-    limit = float(sys.argv[1]) if len(sys.argv) > 1 else 0.15
+    limit = float(sys.argv[1]) if len(sys.argv) > 1 else 0.06
     os.environ |= {"HYPOTHESIS_PROFILE": "fast", "HOLDFAST_SLOW_LIST": "off"}
     measuring = Measuring()
     code = pytest.main(["-q", "-p", "no:cacheprovider", "-m", "not server and not slow", str(ROOT)], [measuring])
