@@ -296,16 +296,17 @@ def joined(oracle: Oracle, resource: Resource, path: str, process: Process) -> N
 
 
 def requests_handled(oracle: Oracle, body: Any) -> None:
-    """The last check that was asked for must be known, and done; tokens tell when they were given out."""
-    asked = [
-        process.started
-        for process in oracle.life.kernel.processes
-        if "--now" in process.arguments and process.code == 0
-    ]
+    """The last check that was asked for must be known, and done; tokens tell when they were given out.
+
+    A slow disk may store the requests of processes that run at the same time in any order: each of them is the last.
+    """
+    asked = [process for process in oracle.life.kernel.processes if "--now" in process.arguments and process.code == 0]
     busy = any(process.is_running and process is not oracle.life.watch for process in oracle.life.kernel.processes)
-    if busy or not asked or oracle.now - asked[-1] < 100.0:
+    if busy or not asked or oracle.now - asked[-1].started < 100.0:
         return
-    since = int((oracle.life.kernel.wall + asked[-1]) * 1000)
+    last = asked[-1]
+    began = min(process.started for process in asked if process is last or (process.ended or 0.0) >= last.started)
+    since = int((oracle.life.kernel.wall + began) * 1000)
     for entry in (body or {}).get("resources", []):
         token = str(entry.get("requested") or "")
         digits = int("".join(filter(str.isdigit, token)) or 0)
