@@ -17,9 +17,10 @@ from holdfast.model.condition import Condition, ConditionType, Truth
 from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.resource import Origin
 from holdfast.model.verdict import Status
+from holdfast.store import migration_files
+from holdfast.store.migration_files import Migration
 from holdfast.store.records import OperationStep, WriteOperation
 from holdfast.store.sqlite import migrations
-from holdfast.store.sqlite.migrations import Migration
 from holdfast.store.sqlite.store import SqliteStore
 from holdfast.store.state import (
     AppliedState,
@@ -210,7 +211,7 @@ def test_gaps_and_doubles_are_our_own_mistake(tmp_path, names):
     for name in names:
         (tmp_path / name).write_text("SELECT 1;\n", encoding="utf-8")
     with pytest.raises(ValueError, match="without a gap"):
-        migrations.read(tmp_path)
+        migration_files.read(tmp_path)
 
 
 def test_a_script_is_split_at_the_ends_of_statements_only():

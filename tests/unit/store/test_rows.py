@@ -10,7 +10,7 @@ from hypothesis import given
 from holdfast.model.condition import ConditionType, Truth
 from holdfast.model.resource import Origin
 from holdfast.model.verdict import Status
-from holdfast.store.sqlite import rows
+from holdfast.store import rows
 from holdfast.store.state import ResourceState
 from tests.unit.store import examples
 

@@ -11,9 +11,9 @@ from typing import Final
 
 import asyncpg
 
+from holdfast.store.address_text import split
 from holdfast.store.postgres.statements import SQL
 from holdfast.store.postgres.texts import escape_all
-from holdfast.store.sqlite.address_ids import split
 
 CACHED: Final = 4096  # ids at most
 _NO_ADDRESS: Final = 0  # the family of names that are not addresses

@@ -13,9 +13,9 @@ from typing import Final, Self, TypeVar
 import asyncpg
 
 from holdfast.errors import StoreError
+from holdfast.store.migration_files import Migration
 from holdfast.store.postgres import migrations, server_errors, texts
 from holdfast.store.postgres.statements import SQL
-from holdfast.store.sqlite.migrations import Migration
 
 Result = TypeVar("Result")
 

@@ -16,8 +16,8 @@ from typing import Final
 import asyncpg
 
 from holdfast.errors import StoreError
+from holdfast.store.migration_files import Migration, read
 from holdfast.store.postgres import server_errors
-from holdfast.store.sqlite.migrations import Migration, read
 
 OLDEST_SERVER: Final = 140000  # server_version_num of PostgreSQL 14
 _CREATION_LOCK: Final = int.from_bytes(b"Hold")  # while the store has no table to take the number of a lock from

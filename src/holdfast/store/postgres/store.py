@@ -19,9 +19,12 @@ from holdfast.model.address import Address
 from holdfast.model.audit import AuditHead
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status
-from holdfast.store import blobs
+from holdfast.store import blobs, governance_rows, rows
+from holdfast.store.address_text import address_of, split, text_of
+from holdfast.store.audit_trail import PAGE, AuditTrail
 from holdfast.store.damage import DocumentLost
 from holdfast.store.governance import AcceptedValue, Approval, CorrectionRecord, Pause, Quarantine
+from holdfast.store.migration_files import Migration
 from holdfast.store.postgres import migrations, server_errors, write_round
 from holdfast.store.postgres.address_ids import AddressIds
 from holdfast.store.postgres.database import Database
@@ -39,10 +42,6 @@ from holdfast.store.records import (
     VersionedRecord,
     WriteOperation,
 )
-from holdfast.store.sqlite import governance_rows, rows
-from holdfast.store.sqlite.address_ids import address_of, split, text_of
-from holdfast.store.sqlite.audit_trail import PAGE, AuditTrail
-from holdfast.store.sqlite.migrations import Migration
 from holdfast.store.state import CLOCK_SLACK_SECONDS, UNCHECKED, Digest, ResourceState, StatusCounts, UnchangedResource
 from holdfast.store.transaction import Transaction, escape_texts
 

@@ -14,14 +14,13 @@ import asyncpg
 from holdfast.compare.paths import format_path
 from holdfast.errors import StoreError
 from holdfast.model.address import Address
-from holdfast.store import audit_chain, blobs
+from holdfast.store import audit_chain, blobs, governance_rows, rows
+from holdfast.store.address_text import text_of
 from holdfast.store.governance import BudgetSpent
 from holdfast.store.postgres.statements import PARAMETERS, SQL
 from holdfast.store.postgres.texts import escape_all
 from holdfast.store.postgres.write_plan import MergedTransaction
 from holdfast.store.records import REVISIONS_KEPT, AuditEvent, Claim, ClaimLost, DecisionRecord, VersionConflict
-from holdfast.store.sqlite import governance_rows, rows
-from holdfast.store.sqlite.address_ids import text_of
 from holdfast.store.state import ResourceState
 
 Update = TypeVar("Update")

@@ -13,8 +13,8 @@ from typing import Final
 
 from holdfast.model.address import Address
 from holdfast.store import audit_chain, blobs
+from holdfast.store.address_text import text_of
 from holdfast.store.records import AuditEvent
-from holdfast.store.sqlite.address_ids import text_of
 from holdfast.store.transaction import Transaction
 
 _STRIPES: Final = 64  # of the locks of keys; the server has room for a few thousand locks in all

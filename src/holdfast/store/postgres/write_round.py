@@ -15,13 +15,13 @@ from typing import Any
 import asyncpg
 
 from holdfast.model.address import Address
+from holdfast.store.address_text import text_of
 from holdfast.store.postgres import transaction_writer, write_plan
 from holdfast.store.postgres.address_ids import AddressIds
 from holdfast.store.postgres.database import Database
 from holdfast.store.postgres.statements import SQL
 from holdfast.store.postgres.write_plan import PreparedTransaction
 from holdfast.store.records import Claim
-from holdfast.store.sqlite.address_ids import text_of
 from holdfast.store.transaction import Transaction
 
 

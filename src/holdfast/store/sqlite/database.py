@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from holdfast.errors import StoreError
+from holdfast.store.migration_files import Migration
 from holdfast.store.sqlite import migrations
 from holdfast.store.sqlite.call_batching import CallResult
 
@@ -45,7 +46,7 @@ class _GivenUp(Exception):  # noqa: N818 - goes no further than this module
 class Database:
     """A connection that belongs to the thread that opened it."""
 
-    def __init__(self, path: Path, *, durable: bool, steps: Sequence[migrations.Migration]) -> None:
+    def __init__(self, path: Path, *, durable: bool, steps: Sequence[Migration]) -> None:
         self.path = path if path == MEMORY else path.absolute()
         self.on_rollback: Callable[[], None] = lambda: None  # called after every rollback, whole or in part
         with self._translate_errors():
@@ -66,7 +67,7 @@ class Database:
             self.connection.close()
             raise
 
-    def _prepare(self, *, durable: bool, steps: Sequence[migrations.Migration]) -> None:
+    def _prepare(self, *, durable: bool, steps: Sequence[Migration]) -> None:
         migrations.pending(self.connection, steps, self.path)  # before the first pragma that changes the file
         for pragma in (
             "journal_mode = WAL",
@@ -228,7 +229,7 @@ def _create(path: Path) -> None:
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
 
 
-def _inspect(path: Path, steps: Sequence[migrations.Migration]) -> None:
+def _inspect(path: Path, steps: Sequence[Migration]) -> None:
     """Check the file before SQLite opens it, because opening can already change it."""
     with path.open("rb") as file:
         header = file.read(_HEADER_BYTES)

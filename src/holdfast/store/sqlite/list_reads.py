@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from holdfast.model.address import Address
 from holdfast.model.verdict import Status
-from holdfast.store import blobs
-from holdfast.store.sqlite import rows
-from holdfast.store.sqlite.address_ids import AddressIds, address_of, text_of
+from holdfast.store import blobs, rows
+from holdfast.store.address_text import address_of, text_of
+from holdfast.store.sqlite.address_ids import AddressIds
 from holdfast.store.sqlite.statements import SQL, in_lists, sized
 from holdfast.store.state import ResourceState, UnchangedResource
 

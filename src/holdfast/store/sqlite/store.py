@@ -26,9 +26,12 @@ from holdfast.model.address import Address
 from holdfast.model.audit import AuditHead
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status
-from holdfast.store import blobs
+from holdfast.store import blobs, governance_rows, rows
+from holdfast.store.address_text import address_of, text_of
+from holdfast.store.audit_trail import PAGE, AuditTrail
 from holdfast.store.damage import DocumentLost
 from holdfast.store.governance import AcceptedValue, Approval, CorrectionRecord, Pause, Quarantine
+from holdfast.store.migration_files import Migration
 from holdfast.store.records import (
     AppliedRevision,
     ChainedEvent,
@@ -38,9 +41,8 @@ from holdfast.store.records import (
     VersionedRecord,
     WriteOperation,
 )
-from holdfast.store.sqlite import governance_rows, list_reads, migrations, rows, transaction_writer
-from holdfast.store.sqlite.address_ids import AddressIds, address_of, text_of
-from holdfast.store.sqlite.audit_trail import PAGE, AuditTrail
+from holdfast.store.sqlite import list_reads, migrations, transaction_writer
+from holdfast.store.sqlite.address_ids import AddressIds
 from holdfast.store.sqlite.call_batching import CallBatcher, CallResult, InlineExecutor
 from holdfast.store.sqlite.database import MEMORY, Database
 from holdfast.store.sqlite.merged_commits import Commit, merge_commits
@@ -74,7 +76,7 @@ class SqliteStore:
         path: str | PathLike[str],
         *,
         durable: bool = False,
-        steps: Sequence[migrations.Migration] | None = None,
+        steps: Sequence[Migration] | None = None,
     ) -> Self:
         """Open a store and create it if it does not exist; raise StoreError or SchemaTooNew if it cannot be used.
 

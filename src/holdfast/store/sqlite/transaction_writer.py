@@ -17,11 +17,11 @@ from holdfast.errors import StoreError
 from holdfast.model.address import Address
 from holdfast.model.budget_charge import BudgetCharge
 from holdfast.model.record import dataclass
-from holdfast.store import audit_chain, blobs
+from holdfast.store import audit_chain, blobs, governance_rows, rows
+from holdfast.store.address_text import text_of
 from holdfast.store.governance import BudgetSpent
 from holdfast.store.records import REVISIONS_KEPT, AuditEvent, Claim, ClaimLost, DecisionRecord, VersionConflict
-from holdfast.store.sqlite import governance_rows, rows
-from holdfast.store.sqlite.address_ids import AddressIds, text_of
+from holdfast.store.sqlite.address_ids import AddressIds
 from holdfast.store.sqlite.statements import SQL, in_lists, sized
 from holdfast.store.state import Digest, ResourceState
 from holdfast.store.transaction import Transaction

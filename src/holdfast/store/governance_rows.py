@@ -1,4 +1,4 @@
-"""Corrections and governance records as rows of the SQLite schema and back; the order is that of the columns.
+"""Corrections and governance records as rows of the tables and back; the order is that of the columns.
 
 Values are encoded like those of findings, so that ABSENT and digests survive.
 """
@@ -6,7 +6,7 @@ Values are encoded like those of findings, so that ABSENT and digests survive.
 from __future__ import annotations
 
 from holdfast.model.json import Json
-from holdfast.store import blobs, value_codec
+from holdfast.store import address_text, blobs, value_codec
 from holdfast.store.damage import undamaged
 from holdfast.store.governance import (
     AcceptedValue,
@@ -17,8 +17,7 @@ from holdfast.store.governance import (
     Pause,
     Quarantine,
 )
-from holdfast.store.sqlite import address_ids
-from holdfast.store.sqlite.rows import Row, packed, unpacked
+from holdfast.store.rows import Row, packed, unpacked
 
 
 def correction_row(number: int, correction: CorrectionRecord) -> Row:
@@ -45,7 +44,7 @@ def correction_of(row: Row) -> CorrectionRecord:
     _, at, connection, kind, local, identity, action, reason, outcome, paths, pre_image, post_image, undoes, who = row
     return CorrectionRecord(
         identity,
-        address_ids.address_of(connection, kind, local),
+        address_text.address_of(connection, kind, local),
         at,
         action,
         reason,
@@ -77,7 +76,7 @@ def approval_row(number: int, approval: Approval) -> Row:
 def approval_of(row: Row) -> Approval:
     """Return the approval of a row."""
     connection, kind, local, plan, who, why, at, used_at = row
-    return Approval(plan, address_ids.address_of(connection, kind, local), who, why, at, used_at)
+    return Approval(plan, address_text.address_of(connection, kind, local), who, why, at, used_at)
 
 
 def quarantine_row(number: int, quarantine: Quarantine) -> Row:
@@ -89,7 +88,7 @@ def quarantine_row(number: int, quarantine: Quarantine) -> Row:
 def quarantine_of(row: Row) -> Quarantine:
     """Return the quarantine of a row."""
     connection, kind, local, path, cause, since, data = row
-    return Quarantine(address_ids.address_of(connection, kind, local), path, cause, since, _decode(data))
+    return Quarantine(address_text.address_of(connection, kind, local), path, cause, since, _decode(data))
 
 
 def accepted_value_row(number: int, accepted: AcceptedValue) -> Row:
@@ -101,7 +100,7 @@ def accepted_value_row(number: int, accepted: AcceptedValue) -> Row:
 def accepted_value_of(row: Row) -> AcceptedValue:
     """Return the accepted value of a row."""
     connection, kind, local, path, value, who, why, at = row
-    return AcceptedValue(address_ids.address_of(connection, kind, local), path, _decode(value), who, why, at)
+    return AcceptedValue(address_text.address_of(connection, kind, local), path, _decode(value), who, why, at)
 
 
 def _encode(value: Json) -> bytes:

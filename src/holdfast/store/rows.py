@@ -1,4 +1,4 @@
-"""Records as rows of the SQLite schema and back; the order of fields is the order of columns.
+"""Records as rows of the tables and back; the order of fields is the order of columns.
 
 The numbers of enum members are part of the file format: never reuse one.
 """
@@ -19,7 +19,7 @@ from holdfast.model.finding import Finding
 from holdfast.model.json import Json
 from holdfast.model.resource import Origin
 from holdfast.model.verdict import Status
-from holdfast.store import audit_chain, blobs, value_codec
+from holdfast.store import address_text, audit_chain, blobs, value_codec
 from holdfast.store.audit_chain import Link
 from holdfast.store.blobs import pack_digest, unpack_digest
 from holdfast.store.damage import undamaged
@@ -32,7 +32,6 @@ from holdfast.store.records import (
     VersionedRecord,
     WriteOperation,
 )
-from holdfast.store.sqlite import address_ids
 from holdfast.store.state import (
     AppliedState,
     DeclaredState,
@@ -215,7 +214,7 @@ def _state_of(row: Row, shared: dict[bytes, Json]) -> ResourceState:
     conditions, labels, options, depends_on, more = _rest_of(blobs.unpack(rest), shared)
     wanted, settled = unpacked(desired), unpacked(baseline)
     return ResourceState(
-        address_ids.address_of(connection, kind, local),
+        address_text.address_of(connection, kind, local),
         DeclaredState(provider, generation, wanted, labels, options, tuple(depends_on), source),
         AppliedState(
             wanted if applied == _SAME else unpacked(applied),
@@ -274,7 +273,7 @@ def findings_by_address(finding_rows: Iterable[Row]) -> dict[Address, list[Findi
     for connection, kind, local, first_seen, last_seen, clean_at, times, body in finding_rows:
         finding = value_codec.decode_finding(value_codec.loads(blobs.unpack(body)))
         record = FindingRecord(finding, first_seen, last_seen, clean_at, times)
-        findings.setdefault(address_ids.address_of(connection, kind, local), []).append(record)
+        findings.setdefault(address_text.address_of(connection, kind, local), []).append(record)
     return findings
 
 
@@ -307,7 +306,7 @@ def decision_row(number: int, decision: DecisionRecord) -> Row:
 def decision_of(row: Row) -> DecisionRecord:
     """Return the decision of a row."""
     identity, connection, kind, local, at, action, inputs, output, summary = row
-    address = address_ids.address_of(connection, kind, local)
+    address = address_text.address_of(connection, kind, local)
     return DecisionRecord(
         identity, address, at, action, Digest(unpack_digest(inputs)), Digest(unpack_digest(output)), summary
     )
@@ -340,7 +339,7 @@ def operation_of(row: Row) -> WriteOperation:
     desired, pre_image, decision, drift, token = rest
     return WriteOperation(
         id=identity,
-        address=address_ids.address_of(connection, kind, local),
+        address=address_text.address_of(connection, kind, local),
         action=action,
         step=OperationStep(step),
         started_at=started_at,
@@ -371,7 +370,7 @@ def record_of(row: Row) -> VersionedRecord:
 def link_of(row: Row) -> Link:
     """Return the chain link of a row; the hash covers the text of its subject."""
     sequence, at, kind_of_event, family, connection, kind, local, data, digest, _ = row
-    subject = "" if family is None else address_ids.joined(connection, kind, local)
+    subject = "" if family is None else address_text.joined(connection, kind, local)
     return Link(sequence, at, kind_of_event, subject, data, digest)
 
 

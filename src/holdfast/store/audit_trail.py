@@ -1,4 +1,4 @@
-"""The audit trail of the SQLite store: reading and verifying it."""
+"""The audit trail of a store: reading and verifying it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import Final
 
 from holdfast.model.audit import AuditHead
 from holdfast.model.record import dataclass
-from holdfast.store import audit_chain
+from holdfast.store import audit_chain, rows
 from holdfast.store.records import ChainedEvent
-from holdfast.store.sqlite import rows
 
 PAGE: Final = 500  # rows read at a time by iterations
 _FIRST: Final = -(2**63)
