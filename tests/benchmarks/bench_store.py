@@ -141,7 +141,9 @@ class Filled:
     def bytes_each(self) -> float:
         """Return the size on disk of each resource, indices and all."""
         connection = self.store._connection
-        self.runner.run(self.store._run(lambda: connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()))
+        self.runner.run(
+            self.store._batcher.read(lambda: connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
+        )
         return self.path.stat().st_size / self.count
 
     def sweep(self) -> None:

@@ -152,7 +152,7 @@ async def die_at_statement(store: SqliteStore, owner: str, number: int, statemen
         if next(seen) == statement:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    await store._run(lambda: store._connection.set_trace_callback(die))
+    await store._batcher.read(lambda: store._connection.set_trace_callback(die))
     await store.commit(batch(owner, number))
 
 

@@ -83,7 +83,7 @@ def test_writes_that_were_interrupted_together_are_finished_together(tmp_path):
         left = len(await store.operations())
         assert left >= 8
         begun: list[str] = []
-        await store._run(lambda: store._connection.set_trace_callback(begun.append))
+        await store._batcher.read(lambda: store._connection.set_trace_callback(begun.append))
         report = await later(bench).apply(declared)
         assert {item.result for item in report.acted} == {ActionOutcome.DONE}
         assert len(report.acted) == 40

@@ -40,7 +40,7 @@ def altered(path: Path, *statements: str) -> None:
 
 
 def pragma(store: SqliteStore, name: str) -> Awaitable[object]:
-    return store._run(lambda: store._connection.execute(f"PRAGMA {name}").fetchone()[0])
+    return store._batcher.read(lambda: store._connection.execute(f"PRAGMA {name}").fetchone()[0])
 
 
 def test_a_new_store_is_made_with_its_folder_for_its_owner_only(tmp_path):
@@ -79,7 +79,9 @@ def test_all_work_happens_in_one_thread_that_is_not_the_event_loops(tmp_path):
     seen = set()
 
     async def look(store: SqliteStore) -> None:
-        await asyncio.gather(*[store._run(lambda: seen.add(threading.current_thread().name)) for _ in range(20)])
+        await asyncio.gather(
+            *[store._batcher.read(lambda: seen.add(threading.current_thread().name)) for _ in range(20)]
+        )
 
     use(tmp_path / "s.db", work=look)
     assert len(seen) == 1
@@ -204,7 +206,7 @@ def test_a_folder_that_may_not_be_written_is_reported(tmp_path, monkeypatch):
 
 def test_a_store_that_may_not_be_written_any_more_is_reported(tmp_path):
     async def whole(store: SqliteStore) -> None:
-        await store._run(lambda: store._connection.execute("PRAGMA query_only = ON").fetchall())
+        await store._batcher.read(lambda: store._connection.execute("PRAGMA query_only = ON").fetchall())
         with pytest.raises(StoreError, match="read-only; check the permissions"):
             await store.commit(Transaction(states=[full_state()]))
 

@@ -64,7 +64,7 @@ class Busy:
             begun.set()
             self._free.wait()
 
-        self._waiting = asyncio.ensure_future(self._store._run(wait))
+        self._waiting = asyncio.ensure_future(self._store._batcher.read(wait))
         await asyncio.get_running_loop().run_in_executor(None, begun.wait)
 
     async def __aexit__(self, *_: object) -> None:
@@ -82,7 +82,7 @@ async def gathered(store: SqliteStore, *calls: Awaitable[Any]) -> list[Any]:
 
 async def traced(store: SqliteStore) -> list[str]:
     statements: list[str] = []
-    await store._run(lambda: store._connection.set_trace_callback(statements.append))
+    await store._batcher.read(lambda: store._connection.set_trace_callback(statements.append))
     return statements
 
 
@@ -205,7 +205,7 @@ async def test_whoever_gives_up_during_his_visit_harms_nobody_and_it_may_be_done
             loop.call_soon_threadsafe(give_up)
             given_up.wait()
 
-    await store._run(lambda: store._connection.set_trace_callback(interrupt))
+    await store._batcher.read(lambda: store._connection.set_trace_callback(interrupt))
     async with Busy(store):
         tasks += [asyncio.ensure_future(store.commit(fact(number))) for number in range(3)]
         await asyncio.sleep(0)
@@ -234,8 +234,8 @@ def test_when_a_whole_transaction_fails_each_is_tried_by_itself(tmp_path):
 
     @on_disk
     async def whole(store: SqliteStore) -> None:
-        (pages,) = await store._run(lambda: store._connection.execute("PRAGMA page_count").fetchone())
-        await store._run(lambda: store._connection.execute(f"PRAGMA max_page_count = {pages + 40}").fetchall())
+        (pages,) = await store._batcher.read(lambda: store._connection.execute("PRAGMA page_count").fetchone())
+        await store._batcher.read(lambda: store._connection.execute(f"PRAGMA max_page_count = {pages + 40}").fetchall())
         large = Transaction(events=[AuditEvent(0.0, "large", "", {"text": "x" * 1_000_000})])
         results = await gathered(store, store.commit(fact(0)), store.commit(large), store.commit(fact(1)))
         assert (results[0], results[2]) == (None, None)

@@ -11,8 +11,9 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor, Future
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar, cast
 
+from holdfast.errors import StoreError
 from holdfast.model.record import dataclass
 
 Arguments = ParamSpec("Arguments")
@@ -68,9 +69,24 @@ class CallBatcher:
         self._waiting: deque[QueuedCall] = deque()
         self._lock = threading.Lock()
         self._is_busy = False
+        self._refusal = ""  # the message for calls after the end
 
-    async def call(self, work: Callable[[], object], *, writes: bool) -> object:
+    def close(self, refusal: str) -> bool:
+        """Refuse all further calls with a message; return False if they are already refused."""
+        was_open, self._refusal = not self._refusal, refusal
+        return was_open
+
+    async def read(self, work: Callable[[], Result]) -> Result:
         """Run a function in the thread; return its result or raise its exception."""
+        return cast("Result", await self._call(work, writes=False))
+
+    async def write(self, prepare: Callable[[], Callable[[], Result]]) -> Result:
+        """Run a write in the thread: first `prepare`, then its result under the write lock."""
+        return cast("Result", await self._call(prepare, writes=True))
+
+    def _call(self, work: Callable[[], object], *, writes: bool) -> asyncio.Future[Any]:
+        if self._refusal:
+            raise StoreError(self._refusal)
         loop = asyncio.get_running_loop()
         call = QueuedCall(work, writes, loop, loop.create_future())
         with self._lock:
@@ -78,7 +94,7 @@ class CallBatcher:
             is_first, self._is_busy = not self._is_busy, True
         if is_first:
             self._worker.submit(self._work)
-        return await call.future
+        return call.future
 
     def _work(self) -> None:
         while calls := self._next():

@@ -16,11 +16,11 @@ from functools import partial
 from operator import itemgetter
 from os import PathLike
 from pathlib import Path
-from typing import Final, Self, TypeVar, cast
+from typing import Final, Self
 
 import orjson
 
-from holdfast.errors import StoreError, UnhashableError
+from holdfast.errors import UnhashableError
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.audit import AuditHead
@@ -50,8 +50,6 @@ from holdfast.store.sqlite.statements import SQL, in_lists, sized
 from holdfast.store.state import CLOCK_SLACK_SECONDS, UNCHECKED, Digest, ResourceState, StatusCounts, UnchangedResource
 from holdfast.store.transaction import Transaction, escape_texts
 
-Result = TypeVar("Result")
-
 _KEY: Final = itemgetter(0, 1, 2, 3)  # connection, kind, name, and path or plan
 _FULL: Final[list[rows.Row]] = [()] * PAGE  # stands for the page before the first one
 
@@ -68,7 +66,6 @@ class SqliteStore:
         self._batcher = CallBatcher(worker, self._read_together, self._write_together)
         self._shared_results: dict[str, list[rows.Row]] = {}  # of statements without parameters, in this round
         self._trail = AuditTrail(self._select_named)
-        self._is_closed = False
 
     @classmethod
     async def open(
@@ -101,25 +98,11 @@ class SqliteStore:
 
     async def close(self) -> None:
         """Finish running calls and close the file; a second call does nothing."""
-        if not self._is_closed:
-            self._is_closed = True
+        if self._batcher.close(f"the store {self._database.path} is closed"):
             try:
                 await asyncio.get_running_loop().run_in_executor(self._worker, self._database.close)
             finally:
                 self._worker.shutdown(wait=True)
-
-    async def _run(self, work: Callable[[], Result]) -> Result:
-        """Run a read in the store's thread."""
-        return cast("Result", await self._call(work, writes=False))
-
-    async def _write(self, prepare: Callable[[], Callable[[], Result]]) -> Result:
-        """Run a write in the store's thread: first `prepare`, then its result under the write lock."""
-        return cast("Result", await self._call(prepare, writes=True))
-
-    async def _call(self, work: Callable[[], object], *, writes: bool) -> object:
-        if self._is_closed:
-            raise StoreError(f"the store {self._database.path} is closed")
-        return await self._batcher.call(work, writes=writes)
 
     def _read_together(self, works: Sequence[Callable[[], object]]) -> list[CallResult]:
         self._shared_results.clear()
@@ -133,18 +116,13 @@ class SqliteStore:
     async def commit(self, transaction: Transaction) -> None:
         """Store a batch of facts, all or nothing."""
         try:
-            await self._commit(transaction)
+            await self._batcher.write(partial(self._prepare, transaction))
         except (UnicodeEncodeError, UnhashableError):  # a lone surrogate in a text; nothing was stored
-            await self._commit(escape_texts(transaction))
+            await self._batcher.write(partial(self._prepare, escape_texts(transaction)))
 
-    async def _commit(self, transaction: Transaction) -> None:
-        def prepare() -> Callable[[], None]:
-            return Commit(self._writer, transaction_writer.prepare(self._connection, transaction))
-
-        await self._write(prepare)
-
-    def _writer(self, prepared: transaction_writer.PreparedTransaction) -> transaction_writer.TransactionWriter:
-        return transaction_writer.TransactionWriter(self._connection, self._names, prepared)
+    def _prepare(self, transaction: Transaction) -> Commit:
+        writer = partial(transaction_writer.TransactionWriter, self._connection, self._names)
+        return Commit(writer, transaction_writer.prepare(self._connection, transaction))
 
     async def claim(self, address: Address, owner: str, now: float, until: float) -> Claim | None:
         """Take the claim on a resource, or return None if another owner holds it."""
@@ -157,7 +135,7 @@ class SqliteStore:
             self._connection.execute(SQL["put_claim"], (number, fence + 1, owner, until))
             return Claim(address, owner, fence + 1, until, revision)
 
-        return await self._write(lambda: take)
+        return await self._batcher.write(lambda: take)
 
     async def renew(self, claim: Claim, until: float) -> Claim | None:
         """Prolong a claim, or return None if another owner took it."""
@@ -171,7 +149,7 @@ class SqliteStore:
 
     async def claims(self) -> list[Claim]:
         """Return the claims that were not released."""
-        found = await self._run(lambda: self._select("claims"))
+        found = await self._batcher.read(lambda: self._select("claims"))
         claims = [Claim(address_of(*row[:3]), *row[3:]) for row in found]
         return sorted(claims, key=lambda claim: str(claim.address))
 
@@ -180,7 +158,7 @@ class SqliteStore:
             key = (self._names.find(text_of(claim.address)), claim.fence, claim.owner)
             return self._connection.execute(SQL[statement], (*values, *key)).rowcount > 0
 
-        return await self._write(lambda: change)
+        return await self._batcher.write(lambda: change)
 
     # --- documents ----------------------------------------------------------------------------------------------------
 
@@ -203,7 +181,7 @@ class SqliteStore:
             }
             return {digest: found[digest] for digest in digests if found.get(digest, ABSENT) is not ABSENT}
 
-        return await self._run(read)
+        return await self._batcher.read(read)
 
     # --- resources ----------------------------------------------------------------------------------------------------
 
@@ -218,17 +196,17 @@ class SqliteStore:
             numbers = list(self._names.find_all(map(text_of, addresses)).values())
             return {state.address: state for state in rows.states_of(self._select_listed("states", numbers))}
 
-        return await self._run(read)
+        return await self._batcher.read(read)
 
     async def states_with_ids(self, connection: str, kind: str, ids: Sequence[str]) -> list[ResourceState]:
         """Return the states of the resources of a kind that have one of these provider ids."""
-        return await self._run(partial(list_reads.states_with_ids, self._connection, connection, kind, ids))
+        return await self._batcher.read(partial(list_reads.states_with_ids, self._connection, connection, kind, ids))
 
     async def all_states(
         self, *, connection: str | None = None, kind: str | None = None
     ) -> AsyncIterator[ResourceState]:
         """Iterate over all states by connection, kind, namespace and name, a page at a time."""
-        for family, its_connection, its_kind in await self._run(lambda: self._select("families")):
+        for family, its_connection, its_kind in await self._batcher.read(lambda: self._select("families")):
             if connection in (None, its_connection) and kind in (None, its_kind):
                 async for page in self._pages("states_page", family, of_local=4):
                     for state in rows.states_of(page):
@@ -236,30 +214,30 @@ class SqliteStore:
 
     async def listed_digests(self, addresses: Sequence[Address]) -> dict[str, bytes | None]:
         """Return the packed raw digest of each resource by its provider id; None if a list alone cannot settle it."""
-        return await self._run(partial(list_reads.listed_digests, self._connection, self._names, addresses))
+        return await self._batcher.read(partial(list_reads.listed_digests, self._connection, self._names, addresses))
 
     async def sources(self) -> AsyncIterator[tuple[Address, str | None]]:
         """Iterate over all resources by connection, kind, namespace and name, each with where it was declared."""
-        for family, connection, kind in await self._run(lambda: self._select("families")):
+        for family, connection, kind in await self._batcher.read(lambda: self._select("families")):
             async for page in self._pages("sources_page", family, of_local=0):
                 for local, source in page:
                     yield address_of(connection, kind, local), source
 
     async def declaring_files(self, without: Status) -> dict[str, float]:
         """Return the files that declared resources, each with the earliest last check of its resources."""
-        return await self._run(partial(list_reads.declaring_files, self._connection, without))
+        return await self._batcher.read(partial(list_reads.declaring_files, self._connection, without))
 
     async def find_unchanged(
         self, connection: str, kind: str, listed: Sequence[tuple[str, str]]
     ) -> list[UnchangedResource]:
         """Return the idle resources with an unchanged digest; the later of two digests of one id counts."""
-        return await self._run(partial(list_reads.find_unchanged, self._connection, connection, kind, listed))
+        return await self._batcher.read(partial(list_reads.find_unchanged, self._connection, connection, kind, listed))
 
     async def unchecked(
         self, connection: str, kind: str, since: float, until: float = math.inf
     ) -> AsyncIterator[Address]:
         """Iterate over resources that were not checked between two times, by name, a page at a time."""
-        for (family,) in await self._run(lambda: self._select("find_family", connection, kind)):
+        for (family,) in await self._batcher.read(lambda: self._select("find_family", connection, kind)):
             async for page in self._pages("unchecked_page", family, since, until, of_local=0):
                 for (local,) in page:
                     yield address_of(connection, kind, local)
@@ -268,7 +246,7 @@ class SqliteStore:
         """Iterate over the rows of a family in order of names, a page at a time."""
         page, after = _FULL, ""
         while len(page) == PAGE:
-            page = await self._run(partial(self._select, statement, family, after, *values, PAGE))
+            page = await self._batcher.read(partial(self._select, statement, family, after, *values, PAGE))
             if page:
                 yield page
                 after = page[-1][of_local]
@@ -281,17 +259,17 @@ class SqliteStore:
             found = self._connection.execute(SQL["due"], {"now": now, "limit": limit, "without": left_out})
             return rows.states_of(found)
 
-        return await self._run(read)
+        return await self._batcher.read(read)
 
     async def checked_in_future(self, now: float, limit: int) -> list[Address]:
         """Return scheduled resources whose last check is later than now: the clock was set back."""
-        found = await self._run(lambda: self._select("checked_in_future", now, limit))
+        found = await self._batcher.read(lambda: self._select("checked_in_future", now, limit))
         return [address_of(*row) for row in found]
 
     async def next_due(self, without: Collection[str] = ()) -> float | None:
         """Return the earliest due time, claimed or not."""
         name, values = ("next_due_without", (_json(without),)) if without else ("next_due", ())
-        found: list[tuple[float | None]] = await self._run(lambda: self._select(name, *values))
+        found: list[tuple[float | None]] = await self._batcher.read(lambda: self._select(name, *values))
         return found[0][0] if found else None
 
     async def count_resources(self) -> dict[tuple[str, str], int]:
@@ -300,7 +278,7 @@ class SqliteStore:
         def count() -> dict[tuple[str, str], int]:
             return {(connection, kind): item for connection, kind, item in self._select_once("count_resources")}
 
-        return await self._run(count)
+        return await self._batcher.read(count)
 
     async def addresses_with_status(self, status: Status) -> list[Address]:
         """Return the resources with a status, in address order."""
@@ -309,11 +287,11 @@ class SqliteStore:
             found = self._connection.execute(SQL["addresses_with_status"], (rows.STATUS_NUMBERS[status],))
             return [address_of(*row) for row in found]
 
-        return await self._run(find)
+        return await self._batcher.read(find)
 
     async def count_statuses(self, now: float) -> StatusCounts:
         """Count resources by status."""
-        counts = await self._run(lambda: self._select("count_statuses", now, now + CLOCK_SLACK_SECONDS))
+        counts = await self._batcher.read(lambda: self._select("count_statuses", now, now + CLOCK_SLACK_SECONDS))
         names = [UNCHECKED if status is None else rows.STATUSES[status].value for status, _, _ in counts]
         by_status = {name: count for name, (_, count, _) in zip(names, counts, strict=True)}
         return StatusCounts(by_status, sum(by_status.values()), sum(overdue for _, _, overdue in counts))
@@ -336,7 +314,7 @@ class SqliteStore:
                 rows.revision_of(address, row) for row in self._select("revisions", self._names.find(text_of(address)))
             ]
 
-        return await self._run(read)
+        return await self._batcher.read(read)
 
     async def decisions(self, address: Address | None, limit: int) -> list[DecisionRecord]:
         """Return decisions, the last recorded first."""
@@ -344,7 +322,7 @@ class SqliteStore:
 
     async def decision(self, decision_id: str) -> DecisionRecord | None:
         """Return one decision."""
-        found = await self._run(lambda: self._select("decision", decision_id))
+        found = await self._batcher.read(lambda: self._select("decision", decision_id))
         return rows.decision_of(found[0]) if found else None
 
     async def operations(self, address: Address | None = None) -> list[WriteOperation]:
@@ -359,7 +337,7 @@ class SqliteStore:
                 return self._select(statement, *values)
             return self._select(f"{statement}_of", self._names.find(text_of(address)), *values)
 
-        return await self._run(read)
+        return await self._batcher.read(read)
 
     async def _of_many(self, statement: str, addresses: Sequence[Address] | None, *values: float) -> list[rows.Row]:
         """Run a statement for all resources, or its variant for some, list by list."""
@@ -370,7 +348,7 @@ class SqliteStore:
             numbers = list(self._names.find_all(map(text_of, addresses)).values())
             return self._select_listed(f"{statement}_of", numbers, *values)
 
-        return await self._run(read)
+        return await self._batcher.read(read)
 
     def _select(self, statement: str, *values: object) -> list[rows.Row]:
         return self._connection.execute(SQL[statement], values).fetchall()
@@ -402,20 +380,23 @@ class SqliteStore:
 
     async def reverts(self, since: float) -> list[CorrectionRecord]:
         """Return corrections of drift, conflict or absence since a time, newest first."""
-        return [governance_rows.correction_of(row) for row in await self._run(lambda: self._select("reverts", since))]
+        return [
+            governance_rows.correction_of(row)
+            for row in await self._batcher.read(lambda: self._select("reverts", since))
+        ]
 
     async def correction(self, correction_id: str) -> CorrectionRecord | None:
         """Return one correction."""
-        found = await self._run(lambda: self._select("correction", correction_id))
+        found = await self._batcher.read(lambda: self._select("correction", correction_id))
         return governance_rows.correction_of(found[0]) if found else None
 
     async def count_charges(self, buckets: Sequence[tuple[str, float]]) -> list[int]:
         """Return the number of charges of each bucket since its time, in the order given."""
-        return await self._run(lambda: [self._select("count_charges", *bucket)[0][0] for bucket in buckets])
+        return await self._batcher.read(lambda: [self._select("count_charges", *bucket)[0][0] for bucket in buckets])
 
     async def pauses(self) -> list[Pause]:
         """Return all pauses, in order of their scopes."""
-        return [governance_rows.pause_of(row) for row in await self._run(lambda: self._select_once("pauses"))]
+        return [governance_rows.pause_of(row) for row in await self._batcher.read(lambda: self._select_once("pauses"))]
 
     async def approvals(self, addresses: Sequence[Address] | None = None) -> list[Approval]:
         """Return unused approvals, in order of address and plan."""
@@ -439,7 +420,7 @@ class SqliteStore:
 
     async def record(self, collection: str, key: str) -> VersionedRecord | None:
         """Return one record."""
-        found = await self._run(lambda: self._select("record", collection, key))
+        found = await self._batcher.read(lambda: self._select("record", collection, key))
         return rows.record_of(found[0]) if found else None
 
     async def records(self, collection: str, *, owner: str | None = None) -> AsyncIterator[VersionedRecord]:
@@ -449,7 +430,7 @@ class SqliteStore:
         )
         page, after = _FULL, ""
         while len(page) == PAGE:
-            page = await self._run(partial(self._select, statement, *values, after, PAGE))
+            page = await self._batcher.read(partial(self._select, statement, *values, after, PAGE))
             for row in page:
                 yield rows.record_of(row)
             after = page[-1][1] if page else after
@@ -457,12 +438,13 @@ class SqliteStore:
     async def due_records(self, collection: str, now: float, limit: int) -> list[VersionedRecord]:
         """Return the due records, the longest overdue first."""
         return [
-            rows.record_of(row) for row in await self._run(partial(self._select, "due_records", collection, now, limit))
+            rows.record_of(row)
+            for row in await self._batcher.read(partial(self._select, "due_records", collection, now, limit))
         ]
 
     async def next_due_record(self, collection: str) -> float | None:
         """Return the earliest due time of a collection."""
-        found: list[tuple[float | None]] = await self._run(lambda: self._select("next_due_record", collection))
+        found: list[tuple[float | None]] = await self._batcher.read(lambda: self._select("next_due_record", collection))
         return found[0][0]
 
     # --- audit trail --------------------------------------------------------------------------------------------------
@@ -471,14 +453,14 @@ class SqliteStore:
         self, *, subject: str | None = None, type_prefix: str | None = None, since: float | None = None
     ) -> AsyncIterator[ChainedEvent]:
         """Iterate over the audit trail in order, a page at a time; events that are added in between are included."""
-        number = None if subject is None else await self._run(lambda: self._names.find(subject))
+        number = None if subject is None else await self._batcher.read(lambda: self._names.find(subject))
         if subject is None or number is not None:
             async for event in self._trail.events(number, type_prefix, since):
                 yield event
 
     async def latest_events(self, subject: str | None = None) -> AsyncIterator[ChainedEvent]:
         """Iterate over the audit trail from its end, a page at a time."""
-        number = None if subject is None else await self._run(lambda: self._names.find(subject))
+        number = None if subject is None else await self._batcher.read(lambda: self._names.find(subject))
         if subject is None or number is not None:
             async for event in self._trail.latest(number):
                 yield event
@@ -496,7 +478,7 @@ class SqliteStore:
         return await self._trail.verify(known)
 
     async def _select_named(self, statement: str, values: Mapping[str, object]) -> list[rows.Row]:
-        return await self._run(lambda: self._connection.execute(SQL[statement], values).fetchall())
+        return await self._batcher.read(lambda: self._connection.execute(SQL[statement], values).fetchall())
 
 
 def _abandon(opening: Future[Database]) -> None:
