@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from holdfast.rollouts.core.template_groups import TemplateGroup
     from holdfast.rollouts.core.templates import Template
     from holdfast.store.protocol import Store
-    from holdfast.store.state import Digest, ResourceState
+    from holdfast.store.state import ResourceState
 
 
 @dataclass(frozen=True, slots=True)
@@ -484,26 +484,3 @@ def require_same_local(manifests: loader.Manifests, folder: Path, connections: C
             f"-f paths, or set `connections.local.root` in holdfast.yaml (if the folder was moved, edit {record})"
         )
         raise InputError(message)
-
-
-async def known_documents(project: Project, waived: Sequence[Waiver]) -> dict[Address, list[Any]]:
-    """Return every resource, with its declared and last observed documents if a waiver covers it."""
-    declared = project.resources.declarations
-    documents: dict[Address, list[Any]] = {}
-
-    def is_covered(address: Address) -> bool:
-        return any(waiver.covers_resource(address) for waiver in waived)
-
-    for address in declared:
-        documents[address] = [dict(declared[address].desired)] if is_covered(address) else []
-    observed: dict[Address, Digest] = {}
-    async for state in project.store.all_states():
-        if state.observed.document:
-            documents.setdefault(state.address, [])
-            if is_covered(state.address):
-                observed[state.address] = state.observed.document
-    stored = await project.store.documents(sorted(set(observed.values())))
-    for address, digest in observed.items():
-        if digest in stored:
-            documents[address].append(stored[digest])
-    return documents

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from holdfast.app.project import Project, known_documents
+from holdfast.app.project import Project
+from holdfast.app.waived_documents import known_documents
 from holdfast.cli import atomic_write, console, options
 from holdfast.cli.run import in_project
 from holdfast.compare import paths
